@@ -1,0 +1,1 @@
+"""airbundle: carry an LLM service across an air gap and prove that it works there."""

@@ -1,0 +1,1 @@
+"""Acceptance: load, statistics, judgement."""

@@ -1,0 +1,1 @@
+"""Plug points: one file for each outside thing."""

@@ -1,0 +1,116 @@
+"""Downloader: HTTP(S) with resume, and `file:` addresses, through requests.
+
+requests reads proxies and .netrc from the environment as pip does; certificates and trusted hosts
+come from the host's pip and uv configuration, and so do credentials that an index address holds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import requests
+
+from bundler.errors import SourceError, disk_errors
+from bundler.format.digests import CHUNK, read_chunks
+from bundler.ports import HostIndex, Task
+
+_ATTEMPTS = 4
+_TIMEOUT_S = (15, 60)
+_RETRY_STATUS = {408, 429, 500, 502, 503, 504}
+
+
+class HttpDownloader:
+    """Appends to a partial file from where it ends, and tries again after a broken connection."""
+
+    def __init__(self, index: HostIndex) -> None:
+        self._session = requests.Session()
+        if index.cert:
+            self._session.verify = str(index.cert)
+        self._trusted = set(index.trusted_hosts)
+        self._credentials = {
+            parts.netloc.rpartition("@")[2]: (unquote(parts.username), unquote(parts.password or ""))
+            for parts in map(urlsplit, filter(None, (index.default_index, *index.extra_indexes)))
+            if parts.username
+        }
+
+    def download(self, url: str, into: Path, task: Task) -> None:
+        """Complete the file `into`.
+
+        Raises:
+            SourceError: the address answers with an error, or the connection breaks again and again.
+            SpaceError: the disk is full.
+        """
+        if url.startswith("file:"):
+            self._copy(Path(unquote(urlsplit(url).path)), into, task)
+            return
+        for attempt in range(_ATTEMPTS):
+            try:
+                if self._attempt(url, into, task):
+                    return
+                reason = "the server is busy"
+            except requests.RequestException as cause:
+                reason = str(cause) or type(cause).__name__
+            time.sleep(min(2**attempt, 8) if attempt + 1 < _ATTEMPTS else 0)
+        raise SourceError(f"{_plain(url)}: {reason}")
+
+    def _attempt(self, url: str, into: Path, task: Task) -> bool:
+        have = into.stat().st_size if into.exists() else 0
+        parts = urlsplit(url)
+        answer = self._session.get(
+            url,
+            headers={"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else
+            {"Accept-Encoding": "identity"},
+            stream=True,
+            timeout=_TIMEOUT_S,
+            auth=self._credentials.get(parts.netloc),
+            verify=False if parts.hostname in self._trusted else None,
+        )  # fmt: skip
+        with answer:
+            if answer.status_code in _RETRY_STATUS:
+                return False
+            if answer.status_code == 416:
+                # All is there already, or the file grew past what the server has: the digest tells.
+                return True
+            if answer.status_code not in (200, 206):
+                raise SourceError(f"{_plain(url)}: HTTP {answer.status_code} {answer.reason}")
+            if answer.status_code == 200 and have:
+                task.advance(-have)
+            mode = "ab" if answer.status_code == 206 else "wb"
+            with disk_errors("writing", into), into.open(mode) as file:
+                for chunk in _body(answer):
+                    file.write(chunk)
+                    task.advance(len(chunk))
+        return True
+
+    @staticmethod
+    def _copy(source: Path, into: Path, task: Task) -> None:
+        if not source.is_file():
+            raise SourceError(f"{source}: no such file")
+        have = into.stat().st_size if into.exists() else 0
+        with disk_errors("writing", into), into.open("ab") as file:
+            for chunk in read_chunks(source, have):
+                file.write(chunk)
+                task.advance(len(chunk))
+
+
+class _Incomplete(requests.RequestException):
+    """The body ended before the promised length."""
+
+
+def _body(answer: requests.Response) -> Iterator[bytes]:
+    promised = answer.headers.get("Content-Length")
+    got = 0
+    for chunk in answer.iter_content(CHUNK):
+        got += len(chunk)
+        yield chunk
+    if promised is not None and got < int(promised):
+        raise _Incomplete(f"the connection ended after {got} of {promised} bytes")
+
+
+def _plain(url: str) -> str:
+    """The address without credentials."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

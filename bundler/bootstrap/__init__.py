@@ -1,0 +1,1 @@
+"""The one stdlib-only file that starts a closed host from nothing."""

@@ -1,0 +1,1 @@
+"""The connected half: spec to lock to volumes."""

@@ -1,0 +1,186 @@
+"""Lock -> the bytes of every locked file, each checked before it counts.
+
+What is in the store is not fetched again, what was half done is resumed. Models in local folders are
+read where they lie.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.build.resolve import SELF
+from bundler.build.store import Blob, ContentStore
+from bundler.domain.lock import Lock, LockedExtra, LockedFile, LockedModel, LockedWheel
+from bundler.domain.sizes import human
+from bundler.errors import IntegrityError, ResolveError, SourceError, SpaceError
+from bundler.format import layout
+from bundler.format.digests import digest_file
+from bundler.ports import Downloader, ModelSource, Progress, Task
+
+# More streams than this gained nothing on a fast line; fewer leave it idle between small files.
+STREAMS = 4
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file that is ready to be packed."""
+
+    path: str
+    kind: str
+    origin: str
+    blob: Blob
+
+
+@dataclass(frozen=True)
+class Fetcher:
+    """Everything that fetching needs."""
+
+    store: ContentStore
+    sources: Mapping[str, Callable[[], ModelSource]]
+    downloader: Downloader
+    progress: Progress
+    base: Path
+    tool_wheel: Path
+
+    def fetch(self, lock: Lock) -> list[Fetched]:
+        """Bring everything that the lock names.
+
+        Raises:
+            SourceError: something could not be had.
+            IntegrityError: something is not what the lock says.
+            SpaceError: the disk cannot hold it.
+        """
+        wheels = {wheel.filename: wheel for wheel in (*lock.engine_wheels, *lock.tool_wheels)}
+        jobs = [
+            *(self._wheel_job(wheel) for wheel in wheels.values()),
+            *(self._extra_job(extra) for extra in lock.extras),
+            *(self._file_job(model, file) for model in lock.models for file in model.files),
+        ]
+        missing = sum(job.size for job in jobs if job.cached() is None)
+        self._check_room(missing)
+        if missing:
+            self.progress.note(f"fetching {human(missing)}")
+        with (
+            self.progress.task("fetch", sum(job.size for job in jobs)) as task,
+            ThreadPoolExecutor(STREAMS) as pool,
+        ):
+            try:
+                return list(pool.map(lambda job: job.run(task), jobs))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _check_room(self, missing: int) -> None:
+        self.store.root.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(self.store.root).free
+        if free < missing:
+            raise SpaceError(
+                f"{self.store.root}: {human(free)} free, {human(missing)} still to be fetched",
+                hint="Free space, or give another --cache.",
+            )
+
+    def _wheel_job(self, wheel: LockedWheel) -> _Job:
+        def bring(task: Task) -> Blob:
+            if wheel.url == SELF:
+                return self._own_wheel(wheel)
+            return self._download(wheel.url, wheel.filename, wheel.sha256, task)
+
+        origin = wheel.url if wheel.url.startswith("http") else wheel.url.split(":", 1)[0]
+        return _Job(
+            path=layout.wheel_path(wheel.filename),
+            kind="wheel",
+            origin=origin,
+            size=wheel.size or 0,
+            cached=lambda: self.store.get(wheel.sha256),
+            bring=bring,
+        )
+
+    def _own_wheel(self, wheel: LockedWheel) -> Blob:
+        digests = digest_file(self.tool_wheel)
+        if digests.sha256 != wheel.sha256:
+            raise ResolveError(
+                f"{wheel.filename}: the lock was made by another airbundle",
+                hint="Build with that version, or make a new lock with --relock.",
+            )
+        return Blob(self.tool_wheel, digests)
+
+    def _extra_job(self, extra: LockedExtra) -> _Job:
+        def bring(task: Task) -> Blob:
+            if extra.origin.startswith("http"):
+                return self._download(extra.origin, extra.filename, extra.sha256, task)
+            return _in_place(self.base / extra.origin, extra.origin, extra.sha256, task)
+
+        return _Job(
+            path=layout.extra_path(extra.filename),
+            kind="file",
+            origin=extra.origin,
+            size=extra.size or 0,
+            cached=lambda: self.store.get(extra.sha256),
+            bring=bring,
+        )
+
+    def _file_job(self, model: LockedModel, file: LockedFile) -> _Job:
+        what = f"{model.name}/{file.path}"
+
+        def bring(task: Task) -> Blob:
+            if model.source != "hub":
+                path = self.sources[model.source]().fetch(model, file, self.base, self.base)
+                return _in_place(path, what, file.sha256, task)
+            folder = self.store.partial(f"{model.origin}@{model.revision}")
+            path = self.sources["hub"]().fetch(model, file, folder, self.base)
+            blob = self.store.admit(path, what, sha256=file.sha256, git_sha1=file.git_sha1)
+            task.advance(file.size)
+            return blob
+
+        origin = f"{model.origin}@{model.revision}" if model.revision else model.origin
+        return _Job(
+            path=layout.model_path(model.name, file.path),
+            kind="model",
+            origin=origin,
+            size=file.size,
+            cached=lambda: self.store.get(file.sha256, file.git_sha1),
+            bring=bring,
+        )
+
+    def _download(self, url: str, what: str, sha256: str, task: Task) -> Blob:
+        partial = self.store.partial(sha256)
+        if partial.exists():
+            task.advance(partial.stat().st_size)
+        self.downloader.download(url, partial, task)
+        return self.store.admit(partial, what, sha256=sha256)
+
+
+@dataclass(frozen=True)
+class _Job:
+    path: str
+    kind: str
+    origin: str
+    size: int
+    cached: Callable[[], Blob | None]
+    bring: Callable[[Task], Blob]
+
+    def run(self, task: Task) -> Fetched:
+        blob = self.cached()
+        if blob is None:
+            blob = self.bring(task)
+        else:
+            task.advance(self.size)
+        return Fetched(self.path, self.kind, self.origin, blob)
+
+
+def _in_place(path: Path, what: str, sha256: str | None, task: Task) -> Blob:
+    if not path.is_file():
+        raise SourceError(f"{what}: {path}: no such file")
+    digests = digest_file(path)
+    task.advance(digests.size)
+    if sha256 is not None and digests.sha256 != sha256:
+        raise IntegrityError(
+            f"{what}: {path} changed (expected sha256 {sha256}, found {digests.sha256})",
+            hint="Put the right file back, or correct the sha256 or the lock (--relock).",
+        )
+    return Blob(path, digests)
+

@@ -1,0 +1,253 @@
+"""Fetched files -> volumes, manifest, signature and checksums, in a folder that appears only whole.
+
+Everything is written below `<out>.partial`; the last step renames it. A finished volume is kept by a
+rerun when it is, byte for byte, the one that the plan wants.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import xxhash
+from cryptography.hazmat.primitives import hashes
+
+from bundler.build.fetch import Fetched
+from bundler.domain.manifest import Entry, LooseFile, Manifest, Part, VolumeEntry
+from bundler.domain.sizes import human
+from bundler.errors import IntegrityError, SpaceError, disk_errors
+from bundler.format import layout
+from bundler.format.checksums import checksums
+from bundler.format.codec import to_bytes
+from bundler.format.digests import Digests, digest_chunks, digest_file, read_chunks, sha256_hex
+from bundler.format.safepath import check_paths
+from bundler.format.shards import Slice, member_names, plan_volumes
+from bundler.ports import Member, Progress, Region, Signer, Task, VolumeFormat
+
+WRITERS = 2
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A planned volume: its name, members and their data."""
+
+    name: str
+    slices: tuple[Slice, ...]
+    members: tuple[Member, ...]
+    digests: tuple[Digests, ...]
+    regions: tuple[Region, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.regions[-1].offset + self.regions[-1].size
+
+    @property
+    def identity(self) -> str:
+        """Digest of everything that decides the volume's bytes."""
+        text = repr([(m.name, d.sha256) for m, d in zip(self.members, self.digests, strict=True)])
+        return sha256_hex(text.encode())
+
+
+class Packer:
+    """Packs one bundle."""
+
+    def __init__(
+        self, *, out: Path, limit: int, form: VolumeFormat, progress: Progress, bundle: str
+    ) -> None:
+        self.out = out
+        self.work = out.with_name(out.name + ".partial")
+        self._limit = limit
+        self._form = form
+        self._progress = progress
+        self._bundle = bundle
+
+    def pack(self, files: Sequence[Fetched]) -> tuple[tuple[VolumeEntry, ...], tuple[Entry, ...]]:
+        """Write the volumes and give what the manifest says of them.
+
+        Raises:
+            SpaceError: no room on the disk, or the volume size is too small.
+            IntegrityError: a source file changed while it was packed.
+            FormatError: a path cannot be in a bundle.
+        """
+        ordered = sorted(files, key=lambda item: item.path)
+        check_paths(item.path for item in ordered)
+        drafts = self._drafts(ordered)
+        self._check_room(sum(draft.size for draft in drafts))
+        self._remove_strangers({draft.name for draft in drafts})
+        with (
+            self._progress.task("pack", sum(draft.size for draft in drafts)) as task,
+            ThreadPoolExecutor(WRITERS) as pool,
+        ):
+            try:
+                sums = list(pool.map(lambda draft: self._write(draft, ordered, task), drafts))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        volumes = tuple(
+            VolumeEntry(name=draft.name, size=draft.size, sha256=sha256)
+            for draft, sha256 in zip(drafts, sums, strict=True)
+        )
+        return volumes, tuple(_entries(ordered, drafts))
+
+    def finish(self, manifest: Manifest, loose: dict[str, bytes], signer: Signer | None) -> str:
+        """Write manifest, signature, checksums and loose files, and give the bundle its name.
+
+        Returns:
+            The manifest's SHA-256.
+        """
+        data = to_bytes(manifest)
+        signature = signer.sign(data) if signer else None
+        files = {**loose, layout.MANIFEST: data}
+        if signature is not None:
+            files[layout.SIGNATURE] = signature
+        files[layout.CHECKSUMS] = checksums(
+            manifest, sha256_hex(data), sha256_hex(signature) if signature is not None else None
+        )
+        for name, content in files.items():
+            path = self.work / name
+            with disk_errors("writing", path):
+                path.write_bytes(content)
+                _sync(path)
+        for side in self.work.glob("*.done"):
+            side.unlink()
+        with disk_errors("renaming", self.work):
+            _sync(self.work)
+            self.work.rename(self.out)
+            _sync(self.out.parent)
+        return sha256_hex(data)
+
+    def _drafts(self, files: Sequence[Fetched]) -> list[Draft]:
+        sizes = [(item.path, item.blob.digests.size) for item in files]
+        volumes = plan_volumes(sizes, self._limit, self._form)
+        names = member_names(sizes, volumes)
+        drafts = []
+        for number, slices in enumerate(volumes, 1):
+            digests = tuple(_slice_digests(files[piece.file], piece) for piece in slices)
+            members = tuple(
+                Member(names[piece], piece.size, digest.crc32)
+                for piece, digest in zip(slices, digests, strict=True)
+            )
+            name = layout.volume_name(self._bundle, number, len(volumes), self._form.suffix)
+            drafts.append(Draft(name, slices, members, digests, self._form.layout(members)))
+        return drafts
+
+    def _check_room(self, need: int) -> None:
+        with disk_errors("creating", self.work):
+            self.work.mkdir(parents=True, exist_ok=True)
+        there = sum(path.stat().st_size for path in self.work.iterdir())
+        free = shutil.disk_usage(self.work).free
+        if free + there < need:
+            raise SpaceError(
+                f"{self.work.parent}: {human(free)} free, the volumes need {human(need - there)}",
+                hint="Free space, or give another --out.",
+            )
+
+    def _remove_strangers(self, names: set[str]) -> None:
+        keep = names | {f"{name}.done" for name in names}
+        for path in self.work.iterdir():
+            if path.name not in keep:
+                path.unlink()
+
+    def _write(self, draft: Draft, files: Sequence[Fetched], task: Task) -> str:
+        path = self.work / draft.name
+        done = path.with_name(path.name + ".done")
+        kept = _kept(path, done, draft)
+        if kept:
+            task.advance(draft.size)
+            return kept
+        partial = path.with_name(path.name + ".partial")
+        whole = hashes.Hash(hashes.SHA256())
+        with disk_errors("writing", partial), partial.open("wb", buffering=0) as file:
+            for region in draft.regions:
+                for chunk in _region_bytes(region, draft, files):
+                    file.write(chunk)
+                    whole.update(chunk)
+                    task.advance(len(chunk))
+            os.fsync(file.fileno())
+        sha256 = whole.finalize().hex()
+        with disk_errors("writing", done):
+            done.write_text(f"{draft.identity} {sha256}\n")
+            partial.rename(path)
+        return sha256
+
+
+def _kept(path: Path, done: Path, draft: Draft) -> str | None:
+    """The SHA-256 of a volume that an interrupted build finished, if it is the planned one."""
+    if not path.is_file() or not done.is_file():
+        return None
+    identity, _, sha256 = done.read_text().strip().partition(" ")
+    if identity != draft.identity or path.stat().st_size != draft.size:
+        return None
+    return sha256 if digest_file(path).sha256 == sha256 else None
+
+
+def _region_bytes(region: Region, draft: Draft, files: Sequence[Fetched]) -> Iterator[bytes]:
+    if region.member is None:
+        yield region.literal or b""
+        return
+    piece, promised = draft.slices[region.member], draft.digests[region.member]
+    source = files[piece.file]
+    quick = xxhash.xxh3_128()
+    for chunk in read_chunks(source.blob.path, piece.start, piece.size):
+        quick.update(chunk)
+        yield chunk
+    if quick.hexdigest() != promised.xxh3:
+        raise IntegrityError(
+            f"{source.path}: {source.blob.path} changed while it was packed",
+            hint="Let nothing write to the source, then run the same command again.",
+        )
+
+
+def _slice_digests(item: Fetched, piece: Slice) -> Digests:
+    if piece.size == item.blob.digests.size:
+        return item.blob.digests
+    return digest_chunks(read_chunks(item.blob.path, piece.start, piece.size))
+
+
+def _entries(files: Sequence[Fetched], drafts: Sequence[Draft]) -> Iterator[Entry]:
+    parts: dict[int, list[tuple[int, Part]]] = {}
+    for draft in drafts:
+        offsets = [region.offset for region in draft.regions if region.member is not None]
+        rows = zip(draft.slices, draft.members, draft.digests, offsets, strict=True)
+        for piece, member, digests, offset in rows:
+            part = Part(
+                volume=draft.name,
+                member=member.name,
+                offset=offset,
+                size=piece.size,
+                crc32=digests.crc32,
+                sha256=digests.sha256,
+                xxh3=digests.xxh3,
+            )
+            parts.setdefault(piece.file, []).append((piece.start, part))
+    for number, item in enumerate(files):
+        digests = item.blob.digests
+        yield Entry.model_validate(
+            {
+                "path": item.path,
+                "kind": item.kind,
+                "size": digests.size,
+                "sha256": digests.sha256,
+                "xxh3": digests.xxh3,
+                "origin": item.origin,
+                "parts": tuple(part for _, part in sorted(parts[number], key=lambda row: row[0])),
+            }
+        )
+
+
+def loose_file(name: str, data: bytes) -> LooseFile:
+    """What the manifest says of a file beside the volumes."""
+    return LooseFile(name=name, size=len(data), sha256=sha256_hex(data))
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,256 @@
+"""Read this first: spec -> lock -> fetch -> pack -> sign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.build.fetch import Fetched, Fetcher
+from bundler.build.pack import Packer, loose_file
+from bundler.build.readme import read_me
+from bundler.build.resolve import resolve, spec_digest
+from bundler.build.store import Blob, ContentStore
+from bundler.domain.lock import Lock, LockedWheel
+from bundler.domain.manifest import (
+    Entry,
+    Manifest,
+    RuntimeFile,
+    ShippedEngine,
+    ShippedModel,
+    ShippedTool,
+    VolumeEntry,
+)
+from bundler.domain.spec import BundleSpec
+from bundler.errors import FormatError, IntegrityError, StateError, disk_errors
+from bundler.format import layout
+from bundler.format.codec import parse_lock, to_bytes
+from bundler.format.digests import digest_bytes
+from bundler.format.requirements import requirements_text
+from bundler.format.shards import plan_volumes
+from bundler.ports import (
+    Clock,
+    Downloader,
+    EngineAdapter,
+    ModelSource,
+    Progress,
+    Signer,
+    VolumeFormat,
+    WheelResolver,
+)
+
+BOOTSTRAP_FILE = Path(__file__).parent.parent / "bootstrap" / "airbundle_bootstrap.py"
+
+
+@dataclass(frozen=True)
+class BuildTools:
+    """The outside things that the connected half uses."""
+
+    sources: Mapping[str, Callable[[], ModelSource]]
+    resolver: WheelResolver
+    downloader: Downloader
+    form: VolumeFormat
+    engine: EngineAdapter
+    clock: Clock
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Built:
+    """A finished bundle."""
+
+    manifest: Manifest
+    manifest_sha256: str
+    key_id: str | None
+
+
+def make_lock(
+    spec: BundleSpec, base: Path, tool_wheel: Path, tools: BuildTools, *, engine_only: bool = False
+) -> Lock:
+    """Resolve a spec, after refusing settings that the engine version cannot honour."""
+    for service in spec.resolved_services():
+        tools.engine.check(service, spec.engine.version)
+    return resolve(
+        spec=spec,
+        base=base,
+        sources=tools.sources,
+        resolver=tools.resolver,
+        tool_wheel=tool_wheel,
+        clock=tools.clock,
+        progress=tools.progress,
+        engine_only=engine_only,
+    )
+
+
+def read_lock(path: Path, spec: BundleSpec) -> Lock | None:
+    """The lock that belongs to the spec; None when there is none or the spec has changed since.
+
+    Raises:
+        FormatError: the file is not a lock.
+    """
+    if not path.is_file():
+        return None
+    with disk_errors("reading", path):
+        lock = parse_lock(path.read_bytes(), str(path))
+    return lock if lock.spec_sha256 == spec_digest(spec) else None
+
+
+def write_lock(path: Path, lock: Lock) -> None:
+    """Write atomically."""
+    temporary = path.with_name(path.name + ".new")
+    with disk_errors("writing", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(to_bytes(lock))
+        temporary.replace(path)
+
+
+def planned_volumes(spec: BundleSpec, lock: Lock, form: VolumeFormat) -> list[int]:
+    """Bytes in each volume that a build would write, headers left out."""
+    wheels = {wheel.filename: wheel for wheel in (*lock.engine_wheels, *lock.tool_wheels)}
+    files = [(layout.wheel_path(name), wheel.size or 0) for name, wheel in wheels.items()]
+    files += [
+        (layout.model_path(model.name, file.path), file.size)
+        for model in lock.models
+        for file in model.files
+    ]
+    files += [(layout.extra_path(extra.filename), extra.size or 0) for extra in lock.extras]
+    volumes = plan_volumes(sorted(files), spec.volumes.limit, form)
+    return [sum(piece.size for piece in volume) for volume in volumes]
+
+
+def build(
+    *,
+    spec: BundleSpec,
+    lock: Lock,
+    base: Path,
+    out: Path,
+    cache: Path,
+    tool_wheel: Path,
+    signer: Signer | None,
+    tools: BuildTools,
+) -> Built:
+    """Fetch what the lock names and pack it. The same lock and key give the same bytes.
+
+    Raises:
+        StateError: `out` exists already.
+        SourceError, IntegrityError, SpaceError, FormatError: see the stages.
+    """
+    if out.exists():
+        raise StateError(
+            f"{out} exists already", hint="Give another --out, or remove that folder first."
+        )
+    store = ContentStore(cache)
+    fetcher = Fetcher(
+        store=store,
+        sources=tools.sources,
+        downloader=tools.downloader,
+        progress=tools.progress,
+        base=base,
+        tool_wheel=tool_wheel,
+    )
+    fetched = fetcher.fetch(lock)
+    _check_against_lock(lock, fetched)
+    packer = Packer(
+        out=out,
+        limit=spec.volumes.limit,
+        form=tools.form,
+        progress=tools.progress,
+        bundle=spec.name,
+    )
+    volumes, entries = packer.pack([*fetched, *_records(spec, lock, store)])
+    bootstrap = BOOTSTRAP_FILE.read_bytes()
+    manifest = _manifest(spec, lock, volumes, entries)
+    loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: read_me(manifest)}
+    manifest = manifest.model_copy(
+        update={"loose": tuple(loose_file(name, data) for name, data in sorted(loose.items()))}
+    )
+    digest = packer.finish(manifest, loose, signer)
+    return Built(manifest, digest, signer.key_id if signer else None)
+
+
+def _check_against_lock(lock: Lock, fetched: Sequence[Fetched]) -> None:
+    """What was fetched has the sizes that the lock promised."""
+    sizes = {item.path: item.blob.digests.size for item in fetched}
+    for model in lock.models:
+        for file in model.files:
+            found = sizes[layout.model_path(model.name, file.path)]
+            if found != file.size:
+                raise IntegrityError(
+                    f"{model.name}/{file.path}: {found} bytes, the lock says {file.size}",
+                    hint="The source changed since the lock; make a new one with --relock.",
+                )
+
+
+def _records(spec: BundleSpec, lock: Lock, store: ContentStore) -> list[Fetched]:
+    """The small files that airbundle itself writes into the bundle."""
+    shipped = lock.model_copy(
+        update={
+            "engine_wheels": tuple(map(_without_local_path, lock.engine_wheels)),
+            "tool_wheels": tuple(map(_without_local_path, lock.tool_wheels)),
+        }
+    )
+    texts = {
+        layout.LOCK_PATH: ("lock", to_bytes(shipped)),
+        layout.SPEC_PATH: ("spec", to_bytes(spec)),
+        layout.ENGINE_REQUIREMENTS: ("requirements", requirements_text(lock.engine_wheels)),
+        layout.TOOL_REQUIREMENTS: ("requirements", requirements_text(lock.tool_wheels)),
+    }
+    records = []
+    for path, (kind, data) in texts.items():
+        place = store.partial(f"record {digest_bytes(data).sha256}")
+        with disk_errors("writing", place):
+            place.write_bytes(data)
+        records.append(Fetched(path, kind, "airbundle", Blob(place, digest_bytes(data))))
+    return records
+
+
+def _without_local_path(wheel: LockedWheel) -> LockedWheel:
+    """The far side learns nothing of this machine's folders."""
+    return wheel.model_copy(update={"url": "file"}) if wheel.url.startswith("file:") else wheel
+
+
+def _manifest(
+    spec: BundleSpec,
+    lock: Lock,
+    volumes: tuple[VolumeEntry, ...],
+    entries: tuple[Entry, ...],
+) -> Manifest:
+    uv_wheel = next((wheel for wheel in lock.tool_wheels if wheel.name == "uv"), None)
+    if uv_wheel is None:
+        raise FormatError("the lock has no wheel of uv for the target", hint="Use --relock.")
+    return Manifest(
+        name=spec.name,
+        description=spec.description,
+        created=lock.created,
+        target=spec.target,
+        engine=ShippedEngine(
+            name=lock.engine_name,
+            version=lock.engine_version,
+            distribution=spec.engine.distribution,
+            requirements=layout.ENGINE_REQUIREMENTS,
+        ),
+        tool=ShippedTool(
+            version=lock.airbundle_version,
+            requirements=layout.TOOL_REQUIREMENTS,
+            uv_wheel=layout.wheel_path(uv_wheel.filename),
+        ),
+        models=tuple(
+            ShippedModel(
+                name=model.name,
+                source=model.source,
+                origin=model.origin,
+                revision=model.revision,
+                licence=model.licence,
+            )
+            for model in lock.models
+        ),
+        services=spec.resolved_services(),
+        acceptance=spec.acceptance,
+        files=tuple(
+            RuntimeFile(path=layout.extra_path(extra.filename), role=extra.role)
+            for extra in lock.extras
+        ),
+        volumes=volumes,
+        loose=(),
+        entries=entries,
+    )

@@ -1,0 +1,138 @@
+"""BundleSpec -> Lock: every model at a commit, every wheel of the engine and of airbundle itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from bundler.build.toolwheel import NAME, tool_version
+from bundler.domain.lock import Lock, LockedExtra, LockedWheel
+from bundler.domain.spec import BundleSpec, FileRef
+from bundler.errors import SourceError, SpecError
+from bundler.format.codec import to_bytes
+from bundler.format.digests import sha256_hex
+from bundler.ports import Clock, ModelSource, Progress, WheelRequest, WheelResolver
+
+SELF = "self"
+
+
+def spec_digest(spec: BundleSpec) -> str:
+    """Identity of what a spec asks for; comments and key order do not matter."""
+    return sha256_hex(to_bytes(spec))
+
+
+def resolve(
+    *,
+    spec: BundleSpec,
+    base: Path,
+    sources: Mapping[str, Callable[[], ModelSource]],
+    resolver: WheelResolver,
+    tool_wheel: Path,
+    clock: Clock,
+    progress: Progress,
+    engine_only: bool = False,
+) -> Lock:
+    """Pin everything.
+
+    Args:
+        spec: what is wanted.
+        base: the folder that the spec's relative paths start from.
+        sources: model source by kind.
+        resolver: finds wheels.
+        tool_wheel: airbundle's own wheel, which the tool's closure starts from.
+        clock: gives the lock its date.
+        progress: told of each step.
+        engine_only: leave models, files and the tool out.
+
+    Raises:
+        ResolveError: the index has no closure for the target.
+        SourceError: a model or revision does not exist.
+        SpecError: the spec names a local file that is not there.
+    """
+    progress.note(f"resolving {spec.engine.distribution} {spec.engine.version} for the target")
+    engine = resolver.resolve(engine_request(spec, base))
+    tool: tuple[LockedWheel, ...] = ()
+    if not engine_only:
+        progress.note(f"resolving {NAME} {tool_version()} for the target")
+        tool = _tool_closure(spec, resolver, tool_wheel)
+    models = []
+    for ref in () if engine_only else spec.models:
+        progress.note(f"pinning model {ref.label}")
+        models.append(sources[ref.source]().pin(ref, base))
+    return Lock(
+        spec_sha256=spec_digest(spec),
+        created=clock.now(),
+        airbundle_version=tool_version(),
+        target=spec.target,
+        engine_name=spec.engine.name,
+        engine_version=spec.engine.version,
+        engine_wheels=tuple(map(_with_size, engine)),
+        tool_wheels=tuple(map(_with_size, tool)),
+        models=tuple(models),
+        extras=tuple(_extra(ref, base) for ref in (() if engine_only else spec.files)),
+    )
+
+
+def engine_request(spec: BundleSpec, base: Path) -> WheelRequest:
+    """What to ask the resolver for the engine's closure."""
+    engine = spec.engine
+    extras = f"[{','.join(engine.extras)}]" if engine.extras else ""
+    local = [base / wheel for wheel in engine.wheels]
+    missing = next((path for path in local if not path.is_file()), None)
+    if missing:
+        raise SpecError(f"engine.wheels: {missing}: no such file")
+    return WheelRequest(
+        requirements=(
+            f"{engine.distribution}{extras}=={engine.version}",
+            *engine.requirements,
+            *(f"{path.name.split('-')[0]}=={path.name.split('-')[1]}" for path in local),
+        ),
+        target=spec.target,
+        exclude=engine.exclude,
+        index=engine.index,
+        find_links=tuple(sorted({path.parent.resolve() for path in local})),
+    )
+
+
+def _tool_closure(
+    spec: BundleSpec, resolver: WheelResolver, tool_wheel: Path
+) -> tuple[LockedWheel, ...]:
+    wheels = resolver.resolve(
+        WheelRequest(
+            requirements=(f"{NAME}=={tool_version()}",),
+            target=spec.target,
+            find_links=(tool_wheel.parent,),
+        )
+    )
+    own = sha256_hex(tool_wheel.read_bytes())
+    return tuple(
+        wheel.model_copy(update={"url": SELF, "size": tool_wheel.stat().st_size, "sha256": own})
+        if wheel.name == NAME
+        else wheel
+        for wheel in wheels
+    )
+
+
+def _with_size(wheel: LockedWheel) -> LockedWheel:
+    """find-links pages state no size; a local file has one."""
+    if wheel.size is None and wheel.url.startswith("file:"):
+        path = Path(unquote(urlsplit(wheel.url).path))
+        return wheel.model_copy(update={"size": path.stat().st_size})
+    return wheel
+
+
+def _extra(ref: FileRef, base: Path) -> LockedExtra:
+    size = None
+    if ref.path is not None:
+        path = base / ref.path
+        if not path.is_file():
+            raise SourceError(f"files: {path}: no such file")
+        size = path.stat().st_size
+    return LockedExtra(
+        filename=ref.filename,
+        role=ref.role,
+        origin=ref.url or ref.path or "",
+        sha256=ref.sha256,
+        size=size,
+    )

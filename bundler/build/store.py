@@ -1,0 +1,99 @@
+"""The connected side's content store: a file is there under its SHA-256, or it is not there.
+
+    <root>/objects/ab/abcdef...        the bytes, read-only
+    <root>/objects/ab/abcdef....json   size and further digests, so that nothing is hashed twice
+    <root>/git/<sha1>                  the SHA-256 of a Hub file that is known by its git blob id
+    <root>/partial/                    what is on its way; survives kill -9 and is resumed
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bundler.errors import IntegrityError, disk_errors
+from bundler.format.digests import Digests, digest_file, git_blob_sha1, sha256_hex
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A file's bytes on this machine, and what is known of them."""
+
+    path: Path
+    digests: Digests
+
+
+class ContentStore:
+    """Holds downloaded bytes, each checked before it gets its name."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def partial(self, key: str) -> Path:
+        """A place for bytes on their way; the same key gives the same place."""
+        path = self.root / "partial" / sha256_hex(key.encode())[:32]
+        with disk_errors("creating", path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def get(self, sha256: str | None, git_sha1: str | None = None) -> Blob | None:
+        """The stored file with this digest."""
+        if sha256 is None and git_sha1 is not None:
+            link = self.root / "git" / git_sha1
+            sha256 = link.read_text().strip() if link.is_file() else None
+        if sha256 is None:
+            return None
+        path = self._object(sha256)
+        side = path.with_name(path.name + ".json")
+        if not path.is_file() or not side.is_file():
+            return None
+        digests = Digests(**json.loads(side.read_text()))
+        return Blob(path, digests) if path.stat().st_size == digests.size else None
+
+    def admit(
+        self, file: Path, what: str, *, sha256: str | None = None, git_sha1: str | None = None
+    ) -> Blob:
+        """Check a complete file and move it to its final name.
+
+        Raises:
+            IntegrityError: it is not what was promised; the file is removed, so that a rerun
+                fetches it anew.
+        """
+        with disk_errors("reading", file):
+            digests = digest_file(file)
+            found_git = git_blob_sha1(file) if git_sha1 and sha256 is None else git_sha1
+        if sha256 is not None and digests.sha256 != sha256:
+            self._refuse(file, what, f"sha256 {sha256}", digests.sha256)
+        if found_git != git_sha1:
+            self._refuse(file, what, f"git blob {git_sha1}", str(found_git))
+        path = self._object(digests.sha256)
+        with disk_errors("writing", path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_atomically(
+                path.with_name(path.name + ".json"), json.dumps(asdict(digests)).encode()
+            )
+            file.replace(path)
+            if git_sha1:
+                link = self.root / "git" / git_sha1
+                link.parent.mkdir(parents=True, exist_ok=True)
+                _write_atomically(link, digests.sha256.encode())
+        return Blob(path, digests)
+
+    def _object(self, sha256: str) -> Path:
+        return self.root / "objects" / sha256[:2] / sha256
+
+    @staticmethod
+    def _refuse(file: Path, what: str, expected: str, found: str) -> None:
+        file.unlink(missing_ok=True)
+        raise IntegrityError(
+            f"{what}: downloaded bytes are wrong (expected {expected}, found {found})",
+            hint="Run the command again to download it anew; if it stays wrong, ask the source.",
+        )
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
+    temporary.write_bytes(data)
+    temporary.replace(path)

@@ -1,0 +1,62 @@
+"""airbundle's own wheel, made from the running package, so that the tool crosses the gap too.
+
+It is made from the files that run, however they were installed (index, checkout, editable), with
+fixed times and sorted names: the same code gives the same bytes. Format: PEP 427.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.metadata
+import io
+import zipfile
+from pathlib import Path
+
+import bundler
+from bundler.format.digests import sha256_hex
+
+NAME = "airbundle"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_WHEEL = b"Wheel-Version: 1.0\nGenerator: airbundle\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+
+
+def tool_version() -> str:
+    """The running version."""
+    return importlib.metadata.version(NAME)
+
+
+def write_tool_wheel(folder: Path) -> Path:
+    """Write the wheel into `folder` and give its path."""
+    version = tool_version()
+    info = f"{NAME}-{version}.dist-info"
+    package = Path(bundler.__file__).parent
+    files = {
+        f"{package.name}/{path.relative_to(package).as_posix()}": path.read_bytes()
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in (".pyc", ".yaml")
+    }
+    distribution = importlib.metadata.distribution(NAME)
+    for name in ("METADATA", "entry_points.txt"):
+        files[f"{info}/{name}"] = (distribution.read_text(name) or "").encode()
+    files[f"{info}/WHEEL"] = _WHEEL
+    record = "".join(f"{name},{_record_hash(data)},{len(data)}\n" for name, data in sorted(files.items()))
+    files[f"{info}/RECORD"] = (record + f"{info}/RECORD,,\n").encode()
+    path = folder / f"{NAME}-{version}-py3-none-any.whl"
+    path.write_bytes(_stored_zip(files))
+    return path
+
+
+def _record_hash(data: bytes) -> str:
+    digest = base64.urlsafe_b64encode(bytes.fromhex(sha256_hex(data))).rstrip(b"=").decode()
+    return f"sha256={digest}"
+
+
+def _stored_zip(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.create_system = 3
+            entry.external_attr = 0o100644 << 16
+            archive.writestr(entry, data)
+    return buffer.getvalue()

@@ -1,0 +1,1 @@
+"""The closed half: verify, import, install, launch."""

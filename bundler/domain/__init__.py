@@ -1,0 +1,1 @@
+"""What we know: frozen types that do no I/O."""

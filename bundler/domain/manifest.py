@@ -1,0 +1,130 @@
+"""Shipped: what the bundle is, file by file and byte by byte. Signed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from bundler.domain.record import Record
+from bundler.domain.spec import Acceptance, Service, Sha256, Target
+
+FORMAT_VERSION = 1
+Xxh128 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+Kind = Literal["lock", "spec", "requirements", "wheel", "model", "file"]
+
+
+class Part(Record):
+    """A run of an entry's bytes, stored as one member of one volume."""
+
+    volume: str = Field(description="Volume file name.")
+    member: str = Field(description="Name of the ZIP member.")
+    offset: int = Field(ge=0, description="Where its data starts in the volume, bytes.")
+    size: int = Field(ge=0, description="Bytes.")
+    crc32: int = Field(ge=0, lt=2**32, description="CRC-32 as ZIP stores it.")
+    sha256: Sha256
+    xxh3: Xxh128
+
+
+class Entry(Record):
+    """A file of the bundle."""
+
+    path: str = Field(description="Relative POSIX path in the bundle.")
+    kind: Kind
+    size: int = Field(ge=0)
+    sha256: Sha256
+    xxh3: Xxh128
+    origin: str = Field("", description="Where it came from.")
+    parts: tuple[Part, ...] = Field(description="In order; together they are the file.")
+
+
+class VolumeEntry(Record):
+    """One volume file."""
+
+    name: str
+    size: int = Field(ge=0)
+    sha256: Sha256
+
+
+class LooseFile(Record):
+    """A file that lies beside the volumes: the bootstrap, the READ-ME."""
+
+    name: str
+    size: int = Field(ge=0)
+    sha256: Sha256
+
+
+class ShippedModel(Record):
+    """A model as the closed side needs to know it."""
+
+    name: str
+    source: str
+    origin: str
+    revision: str | None = None
+    licence: str | None = None
+
+
+class ShippedEngine(Record):
+    """The engine as the closed side needs to know it."""
+
+    name: str
+    version: str
+    distribution: str
+    requirements: str = Field(description="Entry path of its hashed requirements file.")
+
+
+class ShippedTool(Record):
+    """airbundle itself, carried across."""
+
+    version: str
+    requirements: str = Field(description="Entry path of its hashed requirements file.")
+    uv_wheel: str = Field(description="Entry path of uv's wheel.")
+
+
+class RuntimeFile(Record):
+    """A carried file that `files` in the spec named."""
+
+    path: str
+    role: str
+
+
+class Manifest(Record):
+    """The bundle. Its SHA-256 names it; the signature is over its exact bytes."""
+
+    format_version: int = FORMAT_VERSION
+    name: str
+    description: str = ""
+    created: str
+    target: Target
+    engine: ShippedEngine
+    tool: ShippedTool
+    models: tuple[ShippedModel, ...]
+    services: tuple[Service, ...]
+    acceptance: Acceptance
+    files: tuple[RuntimeFile, ...] = ()
+    volumes: tuple[VolumeEntry, ...]
+    loose: tuple[LooseFile, ...]
+    entries: tuple[Entry, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all entries."""
+        return sum(entry.size for entry in self.entries)
+
+
+class VerifiedManifest(Record):
+    """A manifest whose signature was checked before it was parsed. Only `format.trust` makes one."""
+
+    manifest: Manifest
+    digest: Sha256 = Field(description="SHA-256 of the manifest's bytes: the bundle's identity.")
+    key_id: str | None = Field(description="Key that signed; None under the `unsigned` policy.")
+
+    @property
+    def bundle_id(self) -> str:
+        """Short unique name: the bundle's name and the first 12 digits of its digest."""
+        return f"{self.manifest.name}-{self.digest[:12]}"
+
+    @property
+    def signed(self) -> bool:
+        """Whether a trusted key signed it."""
+        return self.key_id is not None

@@ -1,0 +1,308 @@
+"""Wanted: the bundle's specification, as a person writes it in YAML."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from bundler.domain.record import Record
+from bundler.domain.sizes import MEDIA, parse_size
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Medium = Literal[
+    "fat32", "exfat", "dvd", "dvd-dl", "bd25", "bd50", "16GB-usb", "32GB-usb", "64GB-usb"
+]
+Metric = Literal[
+    "output_tokens_per_s", "ttft_ms_p50", "ttft_ms_p95", "tpot_ms_p50", "tpot_ms_p95",
+    "itl_ms_p95", "e2e_ms_p95", "success_rate",
+]  # fmt: skip
+MIN_VOLUME_BYTES = 64 * 1024
+
+
+class Gpu(Record):
+    """GPUs of one kind in the target machine."""
+
+    model: str = Field(description="Product name, for example `NVIDIA H200`.")
+    count: int = Field(1, ge=1, le=64, description="How many of them.")
+
+
+class Target(Record):
+    """The closed machine that the bundle is built for."""
+
+    os: Literal["linux"] = Field("linux", description="Operating system.")
+    arch: Literal["x86_64", "aarch64"] = Field("x86_64", description="Processor architecture.")
+    python: Literal["3.10", "3.11", "3.12", "3.13", "3.14"] = Field(
+        description="CPython minor version on the target."
+    )
+    glibc: str = Field(
+        pattern=r"^2\.\d{1,2}$", description="The target's glibc (`ldd --version`), e.g. `2.31`."
+    )
+    cuda: str | None = Field(
+        None, pattern=r"^\d+\.\d+$", description="Newest CUDA that the target's driver supports."
+    )
+    gpus: tuple[Gpu, ...] = Field((), description="GPUs in the target.")
+
+
+class ModelRef(Record):
+    """A model to carry."""
+
+    source: Literal["hub", "local", "gguf"] = Field(
+        "hub", description="`hub`: Hugging Face Hub; `local`: a folder; `gguf`: one GGUF file."
+    )
+    name: Name | None = Field(None, description="Folder name in the bundle; from repo or path.")
+    repo: str | None = Field(
+        None, pattern=r"^[\w.-]+/[\w.-]+$", description="Hub repository, `owner/name`."
+    )
+    path: str | None = Field(None, description="Folder or file, relative to the spec.")
+    revision: str | None = Field(
+        None, description="Commit, branch or tag on the Hub; the lock pins the commit."
+    )
+    include: tuple[str, ...] = Field((), description="Glob patterns of files to take; all if none.")
+    exclude: tuple[str, ...] = Field((), description="Glob patterns of files to leave out.")
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> ModelRef:
+        if self.source == "hub":
+            if not self.repo or self.path:
+                raise ValueError("a model from the hub needs `repo`, and no `path`")
+            if not self.revision:
+                raise ValueError("a model from the hub needs `revision` (a commit, branch or tag)")
+        elif not self.path or self.repo or self.revision:
+            raise ValueError(f"a {self.source} model needs `path`, and no `repo` or `revision`")
+        return self
+
+    @property
+    def label(self) -> str:
+        """The model's folder name in the bundle."""
+        origin = self.repo or self.path or ""
+        return self.name or origin.rstrip("/").rsplit("/", 1)[-1]
+
+
+class FileRef(Record):
+    """Any other file to carry: a driver, a Python runtime, a container image, OS packages."""
+
+    path: str | None = Field(None, description="File, relative to the spec.")
+    url: str | None = Field(None, pattern=r"^https?://", description="Where to download it.")
+    sha256: Sha256 = Field(description="The SHA-256 that the file must have.")
+    role: Literal["driver", "python-runtime", "container-image", "os-package", "other"] = Field(
+        "other", description="What it is for. A `python-runtime` is used at install."
+    )
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> FileRef:
+        if (self.path is None) == (self.url is None):
+            raise ValueError("give either `path` or `url`")
+        return self
+
+    @property
+    def filename(self) -> str:
+        """The last part of the path or address."""
+        origin = self.path or (self.url or "").split("?", 1)[0]
+        return origin.rstrip("/").rsplit("/", 1)[-1]
+
+
+class EngineRef(Record):
+    """The inference engine and how its wheels are found."""
+
+    name: Literal["vllm", "llama.cpp"] = Field(description="Engine.")
+    version: str = Field(pattern=r"^\d[\w.+!-]*$", description="Exact version of its package.")
+    package: str | None = Field(
+        None, description="Distribution that holds the engine; `vllm` for vLLM when left out."
+    )
+    extras: tuple[str, ...] = Field((), description="Extras of the package.")
+    index: str | None = Field(
+        None, pattern=r"^(https?|file)://", description="An index to ask before the host's own."
+    )
+    requirements: tuple[str, ...] = Field(
+        (), description="Further requirements to resolve with it, e.g. `torch==2.13.0+cpu`."
+    )
+    exclude: tuple[str, ...] = Field((), description="Packages to leave out of the closure.")
+    wheels: tuple[str, ...] = Field((), description="Local wheels to add, relative to the spec.")
+
+    @model_validator(mode="after")
+    def _package(self) -> EngineRef:
+        if self.name == "llama.cpp" and not self.package:
+            raise ValueError("llama.cpp needs `package`: the distribution with llama-server in it")
+        return self
+
+    @property
+    def distribution(self) -> str:
+        """The distribution that holds the engine."""
+        return self.package or self.name
+
+
+class Settings(Record):
+    """How the engine runs. `None` leaves the engine's own default."""
+
+    kernel: Literal["auto", "triton", "deepgemm", "cutlass", "flashinfer"] = Field(
+        "auto", description="MoE kernel."
+    )
+    kv_cache_dtype: str = Field(
+        "auto", pattern=r"^[a-z0-9_]+$", description="KV-cache type: auto, fp8, f16, q8_0 ..."
+    )
+    max_model_len: int | None = Field(None, ge=1, description="Context length, tokens.")
+    max_num_seqs: int | None = Field(
+        None, ge=1, description="Requests that run at once (vLLM sequences, llama.cpp slots)."
+    )
+    tensor_parallel: int = Field(1, ge=1, description="GPUs that share one model.")
+    gpu_memory_utilization: float | None = Field(
+        None, gt=0, le=1, description="Share of GPU memory that vLLM takes."
+    )
+    env: dict[str, str] = Field({}, description="Environment variables for the engine.")
+    args: tuple[str, ...] = Field((), description="Further arguments for the engine, verbatim.")
+
+    @field_validator("env", mode="before")
+    @classmethod
+    def _numbers_are_text(cls, value: object) -> object:
+        if isinstance(value, dict):
+            return {
+                key: str(item) if isinstance(item, (int, float)) and not isinstance(item, bool)
+                else item
+                for key, item in value.items()
+            }  # fmt: skip
+        return value
+
+
+class Service(Record):
+    """One server: one model on its own port and GPUs."""
+
+    name: Name = Field(description="Name of the service; also the model name that clients send.")
+    model: Name = Field(description="Name of the model in `models` that it serves.")
+    port: int = Field(8000, ge=1, le=65535, description="TCP port on 127.0.0.1.")
+    gpus: tuple[int, ...] = Field((), description="GPU indexes it may use; all when empty.")
+    settings: Settings | None = Field(None, description="In place of the common `settings`.")
+
+
+class Volumes(Record):
+    """How the bundle is cut for its medium."""
+
+    size: int | None = Field(
+        None, ge=MIN_VOLUME_BYTES, description="Largest volume, bytes or e.g. `3.9GiB`."
+    )
+    medium: Medium = Field("fat32", description="Medium that gives the size when `size` is absent.")
+
+    @field_validator("size", mode="before")
+    @classmethod
+    def _size(cls, value: object) -> object:
+        return parse_size(value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _fits_the_medium(self) -> Volumes:
+        if self.size is not None and self.size > MEDIA[self.medium]:
+            raise ValueError(
+                f"size {self.size} is over what {self.medium} holds in one file"
+                f" ({MEDIA[self.medium]} bytes)"
+            )
+        return self
+
+    @property
+    def limit(self) -> int:
+        """Most bytes in one volume."""
+        return self.size if self.size is not None else MEDIA[self.medium]
+
+
+class Slo(Record):
+    """What one request must meet, and how many of a hundred must."""
+
+    ttft_ms: float | None = Field(None, gt=0, description="Time to first token, at most, ms.")
+    tpot_ms: float | None = Field(None, gt=0, description="Time per output token, at most, ms.")
+    e2e_ms: float | None = Field(None, gt=0, description="Whole request, at most, ms.")
+    attainment: float = Field(
+        0.95, gt=0, lt=1, description="Share of requests that must meet every limit."
+    )
+
+
+class Expected(Record):
+    """A range that a measured figure must lie in."""
+
+    concurrency: int = Field(ge=1, description="Concurrency level that it is for.")
+    metric: Metric = Field(description="Which figure.")
+    min: float | None = Field(None, description="At least (INCONCLUSIVE is never used for it).")
+    max: float | None = Field(None, description="At most.")
+    service: Name | None = Field(None, description="Service it is for; every service when absent.")
+    source: str = Field("", description="Where the range comes from.")
+
+    @model_validator(mode="after")
+    def _some_limit(self) -> Expected:
+        if self.min is None and self.max is None:
+            raise ValueError("give `min`, `max` or both")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min} is over max {self.max}")
+        return self
+
+
+class Acceptance(Record):
+    """The acceptance run: a closed-loop sweep, and what it must show."""
+
+    concurrency: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = Field(
+        (1, 8), min_length=1, description="Requests in flight at once, one level after another."
+    )
+    requests: int = Field(
+        60, ge=1, description="Measured requests at each level. 59 is the fewest that can show 95 %."
+    )
+    input_tokens: int = Field(64, ge=8, description="About this many prompt tokens.")
+    output_tokens: int = Field(32, ge=2, description="Output tokens of each request.")
+    request_timeout_s: float = Field(600, gt=0, description="A request that takes longer failed.")
+    slo: Slo | None = Field(None, description="Service-level objective, judged at every level.")
+    expected: tuple[Expected, ...] = Field((), description="Expected ranges.")
+
+    @model_validator(mode="after")
+    def _levels_exist(self) -> Acceptance:
+        for item in self.expected:
+            if item.concurrency not in self.concurrency:
+                raise ValueError(
+                    f"expected names concurrency {item.concurrency},"
+                    f" which is not in {list(self.concurrency)}"
+                )
+        return self
+
+
+class BundleSpec(Record):
+    """One LLM service to carry across the gap."""
+
+    name: Name = Field(description="Name of the bundle and of its volumes.")
+    description: str = Field("", description="One line for people.")
+    target: Target
+    models: tuple[ModelRef, ...] = Field(min_length=1, description="Models to carry.")
+    files: tuple[FileRef, ...] = Field((), description="Other files to carry.")
+    engine: EngineRef
+    settings: Settings = Field(Settings(), description="Engine settings common to all services.")
+    services: tuple[Service, ...] = Field(
+        (), description="Servers to start; one for the first model when empty."
+    )
+    volumes: Volumes = Volumes()
+    acceptance: Acceptance = Acceptance()
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> BundleSpec:
+        labels = [model.label for model in self.models]
+        _refuse_twins("models", labels)
+        _refuse_twins("files", [file.filename for file in self.files])
+        _refuse_twins("services", [service.name for service in self.services])
+        _refuse_twins("services[].port", [str(service.port) for service in self.services])
+        for service in self.services:
+            if service.model not in labels:
+                raise ValueError(
+                    f"services: {service.name} serves {service.model}, which is not a model here"
+                    f" ({', '.join(labels)})"
+                )
+        return self
+
+    def resolved_services(self) -> tuple[Service, ...]:
+        """The services with their settings filled in; one for the first model when none is named."""
+        services = self.services or (
+            Service(name=self.models[0].label, model=self.models[0].label),
+        )
+        return tuple(
+            service.model_copy(update={"settings": service.settings or self.settings})
+            for service in services
+        )
+
+
+def _refuse_twins(what: str, names: list[str]) -> None:
+    folded = [name.casefold() for name in names]
+    for name in names:
+        if folded.count(name.casefold()) > 1:
+            raise ValueError(f"{what}: {name!r} occurs twice; give each its own name")

@@ -1,0 +1,49 @@
+"""Every file and folder name in a bundle and in an installation root, in one place.
+
+Beside the volumes of a bundle lie the manifest, its signature, the checksums, the bootstrap and the
+READ-ME. Inside the volumes, paths are readable and relative.
+"""
+
+from __future__ import annotations
+
+MANIFEST = "manifest.json"
+SIGNATURE = "manifest.json.sig"
+CHECKSUMS = "SHA256SUMS"
+BOOTSTRAP = "airbundle-bootstrap.py"
+READ_ME = "READ-ME.txt"
+
+LOCK_PATH = "lock.json"
+SPEC_PATH = "spec.json"
+ENGINE_REQUIREMENTS = "requirements/engine.txt"
+TOOL_REQUIREMENTS = "requirements/tool.txt"
+
+# Ceilings for untrusted input: what no real bundle reaches.
+MAX_MANIFEST_BYTES = 256 * 2**20
+MAX_ENTRIES = 500_000
+SIGNATURE_BYTES = 64
+
+
+def volume_name(bundle: str, number: int, count: int, suffix: str) -> str:
+    """`name.vol007.zip`; as many digits as the count needs, at least three."""
+    digits = max(3, len(str(count)))
+    return f"{bundle}.vol{number:0{digits}d}{suffix}"
+
+
+def wheel_path(filename: str) -> str:
+    """Where a wheel lies in the bundle."""
+    return f"wheels/{filename}"
+
+
+def model_path(model: str, file: str) -> str:
+    """Where a model's file lies in the bundle."""
+    return f"models/{model}/{file}"
+
+
+def extra_path(filename: str) -> str:
+    """Where another file lies in the bundle."""
+    return f"files/{filename}"
+
+
+def member_name(path: str, number: int, count: int) -> str:
+    """Name of a part in its volume: the path itself when whole, else `path.part2of3`."""
+    return path if count == 1 else f"{path}.part{number}of{count}"

@@ -1,0 +1,293 @@
+"""All that lies outside this process, as Protocols. `wiring.py` chooses who serves them.
+
+Each port promises one error type from `bundler.errors`; adapters translate what their libraries raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from bundler.domain.facts import AcceptanceRecord
+from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
+from bundler.domain.spec import ModelRef, Service, Target
+
+
+class Clock(Protocol):
+    """Time. `now` is a UTC ISO-8601 string, `monotonic` seconds."""
+
+    def now(self) -> str:
+        """UTC time, seconds precision, ending in Z."""
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never jumps."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class Task(Protocol):
+    """One piece of long work."""
+
+    def advance(self, amount: int) -> None:
+        """Count `amount` more units (bytes or requests)."""
+
+
+class Progress(Protocol):
+    """Shows long work. Thread-safe."""
+
+    def task(self, label: str, total: int, unit: str = "bytes") -> AbstractContextManager[Task]:
+        """Begin a piece of work of `total` units (`bytes` or `requests`)."""
+
+    def note(self, line: str) -> None:
+        """One line about a finished or begun step."""
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A finished command."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class CommandRunner(Protocol):
+    """Starts other programs. Raises `ToolError` when one is not there."""
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> Completed:
+        """Run to the end and capture. `env` is added to this process's environment."""
+
+    def spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> int:
+        """Start detached in a session of its own, output appended to `log`; gives the pid."""
+
+    def start_ticks(self, pid: int) -> int | None:
+        """Kernel start time of a live process; None when gone or a zombie."""
+
+    def signal_group(self, pid: int, *, kill: bool) -> None:
+        """Ask the process's session to end, or kill it. Gone already is fine."""
+
+    def group_alive(self, pid: int) -> bool:
+        """Whether any process of the session that `pid` leads is still there."""
+
+    def port_is_free(self, port: int) -> bool:
+        """Whether nothing listens on 127.0.0.1:`port`."""
+
+
+class ModelSource(Protocol):
+    """Somewhere model files come from. Raises only `SourceError`."""
+
+    def pin(self, ref: ModelRef, base: Path) -> LockedModel:
+        """Resolve to one immutable revision. Paths in `ref` are relative to `base`."""
+
+    def fetch(self, model: LockedModel, file: LockedFile, into: Path, base: Path) -> Path:
+        """Bring one file below the folder `into` (resuming) and give its path."""
+
+
+@dataclass(frozen=True)
+class WheelRequest:
+    """What to resolve, for which target."""
+
+    requirements: tuple[str, ...]
+    target: Target
+    exclude: tuple[str, ...] = ()
+    index: str | None = None
+    find_links: tuple[Path, ...] = ()
+
+
+class WheelResolver(Protocol):
+    """Finds the closure. Raises only `ResolveError`."""
+
+    def resolve(self, request: WheelRequest) -> tuple[LockedWheel, ...]:
+        """Every wheel of the closure for the target, one for each package, sorted by name."""
+
+
+class Downloader(Protocol):
+    """Downloads by address. Raises only `SourceError` (or `SpaceError` for the disk)."""
+
+    def download(self, url: str, into: Path, task: Task) -> None:
+        """Append to `into` from where it ends; complete when it returns."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file to be stored in a volume."""
+
+    name: str
+    size: int
+    crc32: int
+
+
+@dataclass(frozen=True)
+class Region:
+    """A run of a volume's bytes: either these very bytes, or the data of one member."""
+
+    offset: int
+    size: int
+    literal: bytes | None = None
+    member: int | None = None
+    label: str = ""
+
+
+class VolumeFormat(Protocol):
+    """How members lie in a volume. Pure: every byte that is not member data is predicted."""
+
+    suffix: str
+
+    def overhead(self, name: str) -> int:
+        """Bytes that one more member of this name costs beside its data."""
+
+    def base_overhead(self) -> int:
+        """Bytes of an empty volume."""
+
+    def layout(self, members: Sequence[Member]) -> tuple[Region, ...]:
+        """The volume's regions in order, without gaps."""
+
+
+class Signer(Protocol):
+    """Signs. Raises only `KeyFileError`."""
+
+    def sign(self, data: bytes) -> bytes:
+        """64 raw bytes, Ed25519."""
+
+    @property
+    def key_id(self) -> str:
+        """First 16 hex digits of the SHA-256 of the public key's DER form."""
+
+
+class Verifier(Protocol):
+    """Checks signatures against one public key."""
+
+    def verify(self, data: bytes, signature: bytes) -> bool:
+        """Whether the signature is this key's, over exactly these bytes."""
+
+    @property
+    def key_id(self) -> str:
+        """As for `Signer`."""
+
+    @property
+    def pem(self) -> bytes:
+        """The public key, PEM."""
+
+
+@dataclass(frozen=True)
+class Install:
+    """Where an installed release keeps what an engine needs."""
+
+    python: Path
+    bin_dir: Path
+    model: Path
+    cache_dir: Path
+    engine_version: str
+    distribution: str
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """How to start one service."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+    health_path: str = "/health"
+
+
+class EngineAdapter(Protocol):
+    """Turns settings into a command line. Pure. Raises only `SpecError`."""
+
+    def plan(self, install: Install, service: Service) -> LaunchPlan:
+        """The command, the environment and the health address of a service."""
+
+    def check(self, service: Service, version: str) -> None:
+        """Refuse settings that this engine version cannot honour."""
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """One chat completion. `ignore_eos` asks the engine for exactly `max_tokens`."""
+
+    model: str
+    prompt: str
+    max_tokens: int
+    timeout_s: float
+    temperature: float = 0.0
+    ignore_eos: bool = True
+
+
+@dataclass(frozen=True)
+class Delta:
+    """One event of a streamed answer; `at` is monotonic seconds at its arrival."""
+
+    at: float
+    text: str = ""
+    reasoning: bool = False
+    finish_reason: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class ChatSession(Protocol):
+    """A connection pool to one engine."""
+
+    def stream(self, request: ChatRequest) -> AsyncIterator[Delta]:
+        """Stream one completion. Raises `EngineError` on any failure or timeout."""
+
+
+class ChatClient(Protocol):
+    """Speaks to an engine. Raises only `EngineError`."""
+
+    def healthy(self, url: str, path: str) -> bool:
+        """Whether the health address answers 200."""
+
+    def complete(self, url: str, request: ChatRequest) -> str:
+        """One whole completion, not streamed."""
+
+    def session(self, url: str) -> AbstractAsyncSession:
+        """A session to measure with."""
+
+
+class AbstractAsyncSession(Protocol):
+    """`async with` gives a `ChatSession`."""
+
+    async def __aenter__(self) -> ChatSession:
+        """Open."""
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Close."""
+
+
+class ReportWriter(Protocol):
+    """Writes an acceptance record for a kind of reader."""
+
+    filename: str
+
+    def render(self, record: AcceptanceRecord) -> str:
+        """The whole document."""
+
+
+class ByteSource(Protocol):
+    """Something that gives bytes in order."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes, in chunks of at most a few MiB."""
+
+
+@dataclass(frozen=True)
+class HostIndex:
+    """The package indexes, find-links and certificates that pip and uv use on this host."""
+
+    default_index: str | None = None
+    extra_indexes: tuple[str, ...] = ()
+    find_links: tuple[str, ...] = ()
+    cert: Path | None = None
+    trusted_hosts: tuple[str, ...] = ()
+    no_index: bool = False

@@ -1,0 +1,1 @@
+"""What a security reviewer reads."""
