@@ -7,7 +7,7 @@ rather than failures: see `bundler.domain.verdict`.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -24,13 +24,17 @@ class BundlerError(Exception):
     Args:
         message: what is wrong and where, in one line.
         hint: what to do about it; the class's own hint when left out.
+        details: further lines to show, such as the last lines of a log or all findings.
     """
 
     exit_code: ClassVar[int] = 0
     default_hint: ClassVar[str] = ""
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str | None = None, details: Sequence[str] = ()
+    ) -> None:
         super().__init__(" ".join(message.split()))
+        self.details = tuple(details)
         self.hint = hint if hint is not None else self.default_hint
 
 
@@ -110,7 +114,9 @@ class PortInUseError(BundlerError):
     """Another process listens where a service should."""
 
     exit_code = 15
-    default_hint = "Stop that process or give the service another port in the spec (services[].port)."
+    default_hint = (
+        "Stop that process or give the service another port in the spec (services[].port)."
+    )
 
 
 class MissingVolumeError(BundlerError):

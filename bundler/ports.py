@@ -5,7 +5,7 @@ Each port promises one error type from `bundler.errors`; adapters translate what
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,10 +63,10 @@ class CommandRunner(Protocol):
         self,
         argv: Sequence[str],
         *,
-        env: Mapping[str, str] | None = None,
+        env: Mapping[str, str | None] | None = None,
         timeout_s: float | None = None,
     ) -> Completed:
-        """Run to the end and capture. `env` is added to this process's environment."""
+        """Run to the end and capture. `env` changes this process's environment; None removes."""
 
     def spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> int:
         """Start detached in a session of its own, output appended to `log`; gives the pid."""
@@ -75,7 +75,7 @@ class CommandRunner(Protocol):
         """Kernel start time of a live process; None when gone or a zombie."""
 
     def signal_group(self, pid: int, *, kill: bool) -> None:
-        """Ask the process's session to end, or kill it. Gone already is fine."""
+        """Ask every process of the session that `pid` leads to end, or kill it."""
 
     def group_alive(self, pid: int) -> bool:
         """Whether any process of the session that `pid` leads is still there."""
@@ -154,6 +154,13 @@ class VolumeFormat(Protocol):
         """The volume's regions in order, without gaps."""
 
 
+class HostProbe(Protocol):
+    """Reads what this machine is. Never raises: what cannot be read says so."""
+
+    def facts(self) -> dict[str, str]:
+        """Name -> value, for the receipt: kernel, processor, memory, glibc, GPUs and driver."""
+
+
 class Signer(Protocol):
     """Signs. Raises only `KeyFileError`."""
 
@@ -185,8 +192,9 @@ class Install:
     """Where an installed release keeps what an engine needs."""
 
     python: Path
-    bin_dir: Path
+    programs: tuple[Path, ...]
     model: Path
+    model_files: tuple[str, ...]
     cache_dir: Path
     engine_version: str
     distribution: str
@@ -272,13 +280,6 @@ class ReportWriter(Protocol):
 
     def render(self, record: AcceptanceRecord) -> str:
         """The whole document."""
-
-
-class ByteSource(Protocol):
-    """Something that gives bytes in order."""
-
-    def chunks(self) -> Iterator[bytes]:
-        """The bytes, in chunks of at most a few MiB."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ import time
 
 
 class SystemClock:
-    """Real time. `SOURCE_DATE_EPOCH` fixes `now`, as reproducible builds expect
+    """Real time.
+
+    `SOURCE_DATE_EPOCH` fixes `now`, as reproducible builds expect
     (https://reproducible-builds.org/specs/source-date-epoch/).
     """
 

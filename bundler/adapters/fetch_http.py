@@ -31,7 +31,10 @@ class HttpDownloader:
             self._session.verify = str(index.cert)
         self._trusted = set(index.trusted_hosts)
         self._credentials = {
-            parts.netloc.rpartition("@")[2]: (unquote(parts.username), unquote(parts.password or ""))
+            parts.netloc.rpartition("@")[2]: (
+                unquote(parts.username),
+                unquote(parts.password or ""),
+            )
             for parts in map(urlsplit, filter(None, (index.default_index, *index.extra_indexes)))
             if parts.username
         }
@@ -46,6 +49,7 @@ class HttpDownloader:
         if url.startswith("file:"):
             self._copy(Path(unquote(urlsplit(url).path)), into, task)
             return
+        reason = ""
         for attempt in range(_ATTEMPTS):
             try:
                 if self._attempt(url, into, task):

@@ -35,8 +35,9 @@ def read_host_index(
     pip = _pip_options(runner, python)
     index = pip.get("index-url")
     extra = tuple(_words(pip.get("extra-index-url", "")))
-    if index and _uv_has_default(environ):
-        index, extra = None, (index, *extra)
+    if index is not None and _uv_has_default(environ):
+        extra = (index, *extra)
+        index = None
     cert = pip.get("cert") or environ.get("SSL_CERT_FILE") or environ.get("REQUESTS_CA_BUNDLE")
     return HostIndex(
         default_index=index,

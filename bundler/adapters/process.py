@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bundler.errors import ToolError, disk_errors
@@ -20,14 +20,14 @@ class LocalProcesses:
         self,
         argv: Sequence[str],
         *,
-        env: Mapping[str, str] | None = None,
+        env: Mapping[str, str | None] | None = None,
         timeout_s: float | None = None,
     ) -> Completed:
         """Run to the end and capture."""
         try:
             done = subprocess.run(
                 list(argv),
-                env={**os.environ, **(env or {})},
+                env=_merged(env or {}),
                 capture_output=True,
                 text=True,
                 errors="replace",
@@ -74,22 +74,16 @@ class LocalProcesses:
         return None if fields[0] in "ZX" else int(fields[19])
 
     def signal_group(self, pid: int, *, kill: bool) -> None:
-        """SIGTERM or SIGKILL for every process of the session."""
-        try:
-            os.killpg(pid, signal.SIGKILL if kill else signal.SIGTERM)
-        except ProcessLookupError:
-            return
+        """SIGTERM or SIGKILL for every process of the session; those gone already are fine."""
+        for member in _session(pid):
+            try:
+                os.kill(member, signal.SIGKILL if kill else signal.SIGTERM)
+            except ProcessLookupError:
+                continue
 
     def group_alive(self, pid: int) -> bool:
-        """Whether a process with this session id still runs (zombies do not count)."""
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = stat.read_text().rsplit(")", 1)[1].split()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if int(fields[3]) == pid and fields[0] not in "ZX":
-                return True
-        return False
+        """Whether a process of the session still runs (zombies do not count)."""
+        return any(True for _ in _session(pid))
 
     def port_is_free(self, port: int) -> bool:
         """Whether 127.0.0.1:`port` can be bound."""
@@ -100,3 +94,19 @@ class LocalProcesses:
             except OSError:
                 return False
         return True
+
+
+def _merged(changes: Mapping[str, str | None]) -> dict[str, str]:
+    merged = {**os.environ, **changes}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def _session(leader: int) -> Iterator[int]:
+    """Live processes whose session id (proc_pid_stat(5), field 6) is the leader's pid."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[3]) == leader and fields[0] not in "ZX":
+            yield int(stat.parent.name)

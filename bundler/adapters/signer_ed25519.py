@@ -77,7 +77,9 @@ def generate(private: Path, public: Path) -> str:
     """
     for path in (private, public):
         if path.exists():
-            raise StateError(f"{path} exists already", hint="Keys are never overwritten; rename it.")
+            raise StateError(
+                f"{path} exists already", hint="Keys are never overwritten; rename it."
+            )
     key = Ed25519PrivateKey.generate()
     secret = key.private_bytes(
         serialization.Encoding.PEM,

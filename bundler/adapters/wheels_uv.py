@@ -94,7 +94,7 @@ class UvResolver:
         for host in index.trusted_hosts:
             yield from ("--allow-insecure-host", host)
 
-    def _env(self) -> Mapping[str, str]:
+    def _env(self) -> Mapping[str, str | None]:
         return {"SSL_CERT_FILE": str(self._index.cert)} if self._index.cert else {}
 
     def _wheel(self, package: Mapping[str, Any], target: Target) -> LockedWheel:

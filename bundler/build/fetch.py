@@ -183,4 +183,3 @@ def _in_place(path: Path, what: str, sha256: str | None, task: Task) -> Blob:
             hint="Put the right file back, or correct the sha256 or the lock (--relock).",
         )
     return Blob(path, digests)
-

@@ -15,7 +15,7 @@ from bundler.domain.spec import BundleSpec
 from bundler.errors import SpecError, disk_errors
 
 MAX_SPEC_BYTES = 2**20
-_Loc = tuple[Union[int, str], ...]
+_Loc = tuple[int | str, ...]
 
 
 def load_spec(path: Path) -> BundleSpec:
@@ -26,7 +26,9 @@ def load_spec(path: Path) -> BundleSpec:
             for a wrong key or value the allowed ones.
     """
     if not path.is_file():
-        raise SpecError(f"{path}: no such file", hint="Name a spec file, for example one of manifests/.")
+        raise SpecError(
+            f"{path}: no such file", hint="Name a spec file, for example one of manifests/."
+        )
     with disk_errors("reading", path):
         data = path.read_bytes()
     if len(data) > MAX_SPEC_BYTES:
@@ -130,4 +132,3 @@ def _record_in(annotation: object) -> type[BaseModel] | None:
     if get_origin(annotation) in (tuple, list, Union, types.UnionType, Annotated):
         return next(filter(None, map(_record_in, get_args(annotation))), None)
     return None
-

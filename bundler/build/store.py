@@ -1,9 +1,9 @@
 """The connected side's content store: a file is there under its SHA-256, or it is not there.
 
-    <root>/objects/ab/abcdef...        the bytes, read-only
-    <root>/objects/ab/abcdef....json   size and further digests, so that nothing is hashed twice
-    <root>/git/<sha1>                  the SHA-256 of a Hub file that is known by its git blob id
-    <root>/partial/                    what is on its way; survives kill -9 and is resumed
+<root>/objects/ab/abcdef...        the bytes, read-only
+<root>/objects/ab/abcdef....json   size and further digests, so that nothing is hashed twice
+<root>/git/<sha1>                  the SHA-256 of a Hub file that is known by its git blob id
+<root>/partial/                    what is on its way; survives kill -9 and is resumed
 """
 
 from __future__ import annotations

@@ -33,13 +33,17 @@ def write_tool_wheel(folder: Path) -> Path:
     files = {
         f"{package.name}/{path.relative_to(package).as_posix()}": path.read_bytes()
         for path in package.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in (".pyc", ".yaml")
+        if path.is_file()
+        and "__pycache__" not in path.parts
+        and path.suffix not in (".pyc", ".yaml")
     }
     distribution = importlib.metadata.distribution(NAME)
     for name in ("METADATA", "entry_points.txt"):
         files[f"{info}/{name}"] = (distribution.read_text(name) or "").encode()
     files[f"{info}/WHEEL"] = _WHEEL
-    record = "".join(f"{name},{_record_hash(data)},{len(data)}\n" for name, data in sorted(files.items()))
+    record = "".join(
+        f"{name},{_record_hash(data)},{len(data)}\n" for name, data in sorted(files.items())
+    )
     files[f"{info}/RECORD"] = (record + f"{info}/RECORD,,\n").encode()
     path = folder / f"{NAME}-{version}-py3-none-any.whl"
     path.write_bytes(_stored_zip(files))

@@ -240,7 +240,9 @@ class Acceptance(Record):
         (1, 8), min_length=1, description="Requests in flight at once, one level after another."
     )
     requests: int = Field(
-        60, ge=1, description="Measured requests at each level. 59 is the fewest that can show 95 %."
+        60,
+        ge=1,
+        description="Measured requests at each level. 59 is the fewest that can show 95 %.",
     )
     input_tokens: int = Field(64, ge=8, description="About this many prompt tokens.")
     output_tokens: int = Field(32, ge=2, description="Output tokens of each request.")

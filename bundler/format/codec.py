@@ -84,4 +84,6 @@ def _gate(data: bytes, key: str, supported: int, what: str) -> None:
     except (ValueError, AttributeError, RecursionError) as error:
         raise FormatError(f"{what}: not a JSON object: {error}") from error
     if version != supported:
-        raise FormatError(f"{what}: {key} {version!r} is not supported; this version reads {supported}")
+        raise FormatError(
+            f"{what}: {key} {version!r} is not supported; this version reads {supported}"
+        )

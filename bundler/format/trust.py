@@ -50,7 +50,9 @@ def _signer(
         )
     signature = _read(path, layout.MAX_MANIFEST_BYTES)
     if len(signature) != layout.SIGNATURE_BYTES:
-        raise TrustError(f"{path}: {len(signature)} bytes, a signature has {layout.SIGNATURE_BYTES}")
+        raise TrustError(
+            f"{path}: {len(signature)} bytes, a signature has {layout.SIGNATURE_BYTES}"
+        )
     for verifier in verifiers:
         if verifier.verify(data, signature):
             return verifier.key_id

@@ -108,9 +108,7 @@ def scan_volume(
             cut = next((r.label for r in regions if r.offset + r.size > size), "")
             where = f"{path.name}: {cut}" if cut else path.name
             findings.append(
-                Finding(
-                    where=where, what=what, expected=f"{promised} bytes", found=f"{size} bytes"
-                )
+                Finding(where=where, what=what, expected=f"{promised} bytes", found=f"{size} bytes")
             )
     return tuple(findings)
 

@@ -1,0 +1,100 @@
+"""The command line's root: commands, and the one place that turns errors into exit codes."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from bundler.cli import accept_cmds, build_cmds, deploy_cmds
+from bundler.cli.console import ERR, show_json
+from bundler.errors import EXIT_INTERRUPTED, BundlerError, FileAccessError
+
+app = typer.Typer(
+    name="airbundle",
+    help="Carry an LLM service across an air gap and prove that it works there.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for group in (build_cmds, deploy_cmds, accept_cmds):
+    group.register(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"airbundle {version('airbundle')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show debug lines and tracebacks.")
+    ] = False,
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    if verbose:
+        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+
+
+def main() -> None:
+    """Run the command line and exit with the code that belongs to the outcome."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: list[str]) -> int:
+    """Run one command and give its exit code."""
+    try:
+        result = app(args=argv, prog_name="airbundle", standalone_mode=False)
+    except BundlerError as error:
+        return _report(error, argv)
+    except KeyboardInterrupt:
+        return _interrupted()
+    except OSError as error:
+        # An adapter that missed one: still one line rather than a traceback.
+        where = f"{error.filename}: " if error.filename else ""
+        return _report(FileAccessError(f"{where}{error.strerror or error}"), argv)
+    except Exception as error:
+        # Typer's own usage errors: they know how to show themselves.
+        show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+        if callable(show) and isinstance(code, int):
+            show()
+            return code
+        if type(error).__name__ == "Abort":
+            return _interrupted()
+        raise
+    return result if isinstance(result, int) else 0
+
+
+def _interrupted() -> int:
+    ERR.print(Text("interrupted: run the same command again to continue", style="yellow"))
+    return EXIT_INTERRUPTED
+
+
+def _report(error: BundlerError, argv: list[str]) -> int:
+    if "--verbose" in argv:
+        logging.getLogger(__name__).exception("traceback")
+    for line in error.details:
+        ERR.print(Text(f"  {line}", style="dim"))
+    ERR.print(Text(f"error: {error}", style="bold red"))
+    if error.hint:
+        ERR.print(Text(f"hint: {error.hint}"))
+    if "--json" in argv:
+        show_json(
+            {
+                "error": str(error),
+                "kind": type(error).__name__,
+                "hint": error.hint,
+                "details": list(error.details),
+                "exit_code": error.exit_code,
+            }
+        )
+    return error.exit_code

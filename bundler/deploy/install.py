@@ -1,0 +1,248 @@
+"""Imported files -> a release beside the old ones; the switch to it is one rename.
+
+A release is installed when its release.json is there; that is written last. Whatever fails before
+leaves the release in use untouched and nothing half-installed behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bundler.deploy.importing import KEY_FILE, UNSIGNED_MARK, missing_volumes
+from bundler.deploy.root import RELEASE_FILE, Root
+from bundler.domain.facts import ReleaseRecord
+from bundler.domain.manifest import Entry, VerifiedManifest
+from bundler.errors import (
+    HostError,
+    InstallError,
+    IntegrityError,
+    StateError,
+    disk_errors,
+)
+from bundler.format.codec import from_bytes, to_bytes
+from bundler.format.digests import xxh3_file
+from bundler.format.trust import open_manifest
+from bundler.ports import Clock, CommandRunner, Completed, Progress, Verifier
+
+_PYTHON = Path("venv/bin/python")
+
+
+def open_imported(
+    root: Root, bundle_id: str | None, make_verifier: Callable[[Path], Verifier]
+) -> VerifiedManifest:
+    """The manifest of an imported bundle, its signature checked again with the key it came with.
+
+    Raises:
+        StateError: no such bundle.
+        TrustError: the records in the root were changed.
+    """
+    folder = root.pick_bundle(bundle_id)
+    unsigned = (folder / UNSIGNED_MARK).is_file()
+    verifiers: Sequence[Verifier] = () if unsigned else (make_verifier(folder / KEY_FILE),)
+    return open_manifest(folder, verifiers, allow_unsigned=unsigned)
+
+
+def read_release(folder: Path) -> ReleaseRecord | None:
+    """The record of an installed release; None when it is not (wholly) installed."""
+    path = folder / RELEASE_FILE
+    return from_bytes(ReleaseRecord, path.read_bytes(), str(path)) if path.is_file() else None
+
+
+def current_release(root: Root) -> tuple[Path, ReleaseRecord]:
+    """Folder and record of the release in use.
+
+    Raises:
+        StateError: none is installed.
+    """
+    folder = root.current.resolve()
+    record = read_release(folder) if root.current.is_symlink() else None
+    if record is None:
+        raise StateError(
+            f"{root.path}: no release is installed", hint="Run: airbundle install --root ROOT"
+        )
+    return folder, record
+
+
+def install(
+    root: Root,
+    verified: VerifiedManifest,
+    *,
+    uv: str,
+    runner: CommandRunner,
+    clock: Clock,
+    progress: Progress,
+) -> ReleaseRecord:
+    """Install an imported bundle and make it current. Needs no network.
+
+    Raises:
+        StateError: the import is not complete.
+        IntegrityError: a stored file changed since the import.
+        HostError: no Python of the wanted version here.
+        InstallError: uv could not install; the old release stays in use.
+    """
+    missing = missing_volumes(root, verified)
+    if missing:
+        raise StateError(
+            f"{verified.bundle_id}: the import lacks {', '.join(missing)}",
+            hint="Import the stick that holds them, then install.",
+        )
+    folder = root.release(verified.bundle_id)
+    record = read_release(folder)
+    if record is None:
+        _check_store(root, verified, progress)
+        _remove(folder)
+        try:
+            record = _install_into(folder, root, verified, uv, runner, clock, progress)
+        except BaseException:
+            _remove(folder)
+            raise
+    _make_current(root, folder)
+    return record
+
+
+def _install_into(
+    folder: Path,
+    root: Root,
+    verified: VerifiedManifest,
+    uv: str,
+    runner: CommandRunner,
+    clock: Clock,
+    progress: Progress,
+) -> ReleaseRecord:
+    manifest = verified.manifest
+    root.make(folder)
+    progress.note("placing models and wheels")
+    for entry in manifest.entries:
+        _place(root, entry, folder)
+    progress.note(f"installing {manifest.engine.distribution} {manifest.engine.version}")
+    _make_venv(folder, root, verified, uv, runner)
+    shutil.rmtree(folder / "wheels", ignore_errors=True)
+    record = ReleaseRecord(
+        bundle_id=verified.bundle_id,
+        manifest_sha256=verified.digest,
+        key_id=verified.key_id,
+        installed=clock.now(),
+        python=str(_PYTHON),
+        engine_name=manifest.engine.name,
+        engine_version=manifest.engine.version,
+        services=manifest.services,
+    )
+    root.write(folder / RELEASE_FILE, to_bytes(record))
+    return record
+
+
+def _check_store(root: Root, verified: VerifiedManifest, progress: Progress) -> None:
+    """SHA-256 decided at the import; xxh3 finds what has drifted since."""
+    entries = verified.manifest.entries
+    with progress.task("check store", verified.manifest.size) as task:
+        for entry in entries:
+            path = root.object(entry.sha256)
+            with disk_errors("reading", path):
+                found = xxh3_file(path)
+            if found != entry.xxh3:
+                with disk_errors("removing", path):
+                    path.unlink()
+                raise IntegrityError(
+                    f"{entry.path}: its stored copy {path} changed since the import;"
+                    " it was removed",
+                    hint="Import the bundle again; only this file is read.",
+                )
+            task.advance(entry.size)
+
+
+def _place(root: Root, entry: Entry, folder: Path) -> None:
+    """Give a stored file its name in the release: a hard link, a copy where links do not work."""
+    source, target = root.object(entry.sha256), folder / entry.path
+    root.make(target.parent)
+    with disk_errors("writing", target):
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copyfile(source, target)
+
+
+def _make_venv(
+    folder: Path, root: Root, verified: VerifiedManifest, uv: str, runner: CommandRunner
+) -> None:
+    """Offline, hashes required, from the carried wheels alone."""
+    manifest = verified.manifest
+    cache = folder / ".uv-cache"
+    common = ["--offline", "--no-config", "--no-progress", "--cache-dir", str(cache)]
+    python = _runtime(root, verified, folder) or manifest.target.python
+    venv = str(folder / "venv")
+    created = runner.run(
+        [uv, "venv", *common, "--no-python-downloads", "--python", str(python), venv], env=_clean()
+    )
+    if created.returncode != 0:
+        raise HostError(
+            f"no CPython {manifest.target.python} on this host for the engine: {_last(created)}",
+            hint=f"Install CPython {manifest.target.python}, or have the bundle built with a"
+            " python-runtime file.",
+        )
+    done = runner.run(
+        [
+            uv, "pip", "install", *common, "--python", str(folder / _PYTHON), "--no-index",
+            "--no-deps", "--require-hashes", "--find-links", str(folder / "wheels"),
+            "-r", str(folder / manifest.engine.requirements),
+        ],
+        env=_clean(),
+    )  # fmt: skip
+    shutil.rmtree(cache, ignore_errors=True)
+    if done.returncode != 0:
+        raise InstallError(
+            f"{verified.bundle_id}: {_last(done)}", details=done.stderr.strip().splitlines()[-20:]
+        )
+
+
+def _runtime(root: Root, verified: VerifiedManifest, folder: Path) -> Path | None:
+    """The carried Python runtime, unpacked; None when the bundle has none."""
+    carried = next((f for f in verified.manifest.files if f.role == "python-runtime"), None)
+    if carried is None:
+        return None
+    entry = next(e for e in verified.manifest.entries if e.path == carried.path)
+    home = root.runtime(entry.sha256)
+    python = home / "python" / "bin" / "python3"
+    if not python.exists():
+        partial = home.with_name(home.name + ".partial")
+        _remove(partial)
+        root.make(partial)
+        try:
+            with disk_errors("unpacking to", partial), tarfile.open(folder / entry.path) as archive:
+                archive.extractall(partial, filter="data")
+        except tarfile.TarError as cause:
+            raise InstallError(
+                f"{entry.path}: cannot unpack the Python runtime: {cause}"
+            ) from cause
+        if not (partial / "python/bin/python3").exists():
+            raise InstallError(f"{entry.path}: has no python/bin/python3 inside")
+        _remove(home)
+        partial.rename(home)
+    return python
+
+
+def _clean() -> dict[str, str | None]:
+    """No configuration of this host's uv or pip may reach into an offline install."""
+    return {name: None for name in os.environ if name.startswith(("UV_", "PIP_", "VIRTUAL_ENV"))}
+
+
+def _last(done: Completed) -> str:
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return " ".join(lines)[:400] or f"uv ended with {done.returncode}"
+
+
+def _make_current(root: Root, folder: Path) -> None:
+    temporary = root.current.with_name("current.new")
+    with disk_errors("switching", root.current):
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(Path("releases") / folder.name)
+        temporary.replace(root.current)
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        with disk_errors("removing", folder):
+            shutil.rmtree(folder)

@@ -1,0 +1,229 @@
+"""Start, watch and stop a release's engines.
+
+A service is ready only after a real completion has come back: some engines answer /health and die on
+the first request.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.deploy.root import Root
+from bundler.domain.facts import ReleaseRecord, ServiceState
+from bundler.domain.spec import Service
+from bundler.errors import EngineError, PortInUseError, StateError, disk_errors
+from bundler.format.codec import from_bytes, to_bytes
+from bundler.ports import (
+    ChatClient,
+    ChatRequest,
+    Clock,
+    CommandRunner,
+    EngineAdapter,
+    Install,
+    LaunchPlan,
+    Progress,
+)
+
+POLL_S = 0.25
+FIRST_COMPLETION_TIMEOUT_S = 300.0
+STOP_GRACE_S = 30.0
+LAST_WORDS = 15
+# What an engine may inherit. Proxies, pip, uv, Python and Hub settings of the operator's shell stay
+# out: they make a service work here today and fail at the next boot.
+_INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME")
+_INHERITED_PREFIXES = ("CUDA_", "NVIDIA_", "NCCL_", "LD_LIBRARY_PATH", "OMP_", "VK_", "OPENBLAS_")
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """Everything that starting and stopping need."""
+
+    root: Root
+    engines: Mapping[str, Callable[[], EngineAdapter]]
+    runner: CommandRunner
+    chat: ChatClient
+    clock: Clock
+    progress: Progress
+
+    def start(self, folder: Path, record: ReleaseRecord, *, timeout_s: float) -> list[ServiceState]:
+        """Start every service of a release and wait until each has answered.
+
+        Raises:
+            StateError: one runs already.
+            PortInUseError: something else listens on its port.
+            EngineError: one died or did not get ready; those started by this call are stopped.
+        """
+        for service in record.services:
+            self._refuse_if_running(service)
+        started: list[tuple[ServiceState, str]] = []
+        try:
+            for service in record.services:
+                started.append(self._spawn(folder, record, service))
+            return [self._await_ready(state, health, timeout_s) for state, health in started]
+        except BaseException:
+            for state, _ in started:
+                self.stop(state)
+            raise
+
+    def states(self) -> Iterator[ServiceState]:
+        """Every recorded service, running or not."""
+        for path in self.root.states():
+            with disk_errors("reading", path):
+                yield from_bytes(ServiceState, path.read_bytes(), str(path))
+
+    def alive(self, state: ServiceState) -> bool:
+        """Whether the very process that was started still runs."""
+        return self.runner.start_ticks(state.pid) == state.start_ticks
+
+    def stop(self, state: ServiceState) -> None:
+        """End gently, then firmly, then make sure that nothing of the session is left."""
+        if self.alive(state) or self._orphans(state):
+            self.runner.signal_group(state.pid, kill=False)
+            if not self._gone_within(state, STOP_GRACE_S):
+                self.runner.signal_group(state.pid, kill=True)
+                if not self._gone_within(state, STOP_GRACE_S):
+                    raise EngineError(
+                        f"{state.service}: process {state.pid} does not end even when killed",
+                        hint="It hangs in the kernel (GPU driver?); see `dmesg`.",
+                    )
+        self.root.state(state.service).unlink(missing_ok=True)
+
+    def last_words(self, service: str, count: int = LAST_WORDS) -> list[str]:
+        """The last lines of the engine's log."""
+        path = self.root.log(service)
+        if not path.is_file():
+            return []
+        with disk_errors("reading", path), path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 65536))
+            text = file.read().decode("utf-8", "replace")
+        return [line for line in text.splitlines() if line.strip()][-count:]
+
+    def _orphans(self, state: ServiceState) -> bool:
+        """Children of a leader that is gone. A reused pid must not be mistaken for it."""
+        return self.runner.start_ticks(state.pid) is None and self.runner.group_alive(state.pid)
+
+    def _gone_within(self, state: ServiceState, seconds: float) -> bool:
+        deadline = self.clock.monotonic() + seconds
+        while self.alive(state) or self._orphans(state):
+            if self.clock.monotonic() > deadline:
+                return False
+            self.clock.sleep(POLL_S)
+        return True
+
+    def _refuse_if_running(self, service: Service) -> None:
+        for state in self.states():
+            if state.service == service.name and (self.alive(state) or self._orphans(state)):
+                raise StateError(
+                    f"{service.name} runs already (process {state.pid}, {state.url})",
+                    hint="Stop it first: airbundle stop --root ROOT",
+                )
+        if not self.runner.port_is_free(service.port):
+            raise PortInUseError(f"{service.name}: port {service.port} on 127.0.0.1 is in use")
+
+    def _spawn(
+        self, folder: Path, record: ReleaseRecord, service: Service
+    ) -> tuple[ServiceState, str]:
+        """Start one engine; its record and its health path."""
+        plan = self._plan(folder, record, service)
+        log = self.root.log(service.name)
+        self.root.make(log.parent)
+        with disk_errors("writing", log):
+            log.write_bytes(b"")
+        for name in ("home", "xdg", "config"):
+            self.root.make(folder / "cache" / service.name / name)
+        env = {**_inherited(), **plan.env}
+        pid = self.runner.spawn(plan.argv, env=env, cwd=folder, log=log)
+        state = ServiceState(
+            service=service.name,
+            bundle_id=record.bundle_id,
+            pid=pid,
+            start_ticks=self.runner.start_ticks(pid) or 0,
+            port=service.port,
+            url=f"http://127.0.0.1:{service.port}",
+            argv=plan.argv,
+            env=plan.env,
+            started=self.clock.now(),
+        )
+        self.root.write(self.root.state(service.name), to_bytes(state))
+        return state, plan.health_path
+
+    def _plan(self, folder: Path, record: ReleaseRecord, service: Service) -> LaunchPlan:
+        model = folder / "models" / service.model
+        install = Install(
+            python=folder / record.python,
+            programs=tuple(sorted((folder / record.python).parent.iterdir())),
+            model=model,
+            model_files=tuple(
+                sorted(p.relative_to(model).as_posix() for p in model.rglob("*") if p.is_file())
+            ),
+            cache_dir=folder / "cache" / service.name,
+            engine_version=record.engine_version,
+            distribution=record.engine_name,
+        )
+        plan = self.engines[record.engine_name]().plan(install, service)
+        if not service.gpus:
+            return plan
+        visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, service.gpus))}
+        return LaunchPlan(plan.argv, {**visible, **plan.env}, plan.health_path)
+
+    def _await_ready(self, state: ServiceState, health: str, timeout_s: float) -> ServiceState:
+        began = self.clock.monotonic()
+        self.progress.note(f"{state.service}: process {state.pid} started, loading")
+        while not self.chat.healthy(state.url, health):
+            self._refuse_if_dead(state, "before it was healthy")
+            if self.clock.monotonic() - began > timeout_s:
+                raise self._failure(state, f"not healthy after {timeout_s:.0f} s")
+            self.clock.sleep(POLL_S)
+        self.progress.note(f"{state.service}: healthy, asking for a first completion")
+        request = ChatRequest(
+            model=state.service, prompt="ping", max_tokens=8, timeout_s=FIRST_COMPLETION_TIMEOUT_S
+        )
+        try:
+            text = self.chat.complete(state.url, request)
+        except EngineError as cause:
+            # The answer breaks off a moment before the process is gone.
+            self._gone_within(state, 5)
+            died = "and died" if not self.alive(state) else "and failed"
+            raise self._failure(
+                state, f"healthy on {health} {died} on the first request: {cause}"
+            ) from cause
+        self._refuse_if_dead(state, "right after its first completion")
+        ready = state.model_copy(
+            update={
+                "ready_after_s": round(self.clock.monotonic() - began, 2),
+                "first_completion": text[:200],
+            }
+        )
+        self.root.write(self.root.state(state.service), to_bytes(ready))
+        return ready
+
+    def _refuse_if_dead(self, state: ServiceState, when: str) -> None:
+        if not self.alive(state):
+            raise self._failure(state, f"the engine died {when}")
+
+    def _failure(self, state: ServiceState, what: str) -> EngineError:
+        words = self.last_words(state.service)
+        telling = _telling_line(words)
+        said = f"; its last words: {telling}" if telling else "; it said nothing"
+        return EngineError(
+            f"{state.service}: {what}{said}",
+            hint=f"The whole log: {self.root.log(state.service)}",
+            details=words,
+        )
+
+
+def _inherited() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
+    }
+
+
+def _telling_line(words: list[str]) -> str:
+    """The last line that names an error, else the last line."""
+    errors = [line for line in words if "error" in line.lower() or "Exception" in line]
+    return (errors or words or [""])[-1].strip()[:300]

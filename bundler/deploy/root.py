@@ -1,0 +1,114 @@
+"""Every file and folder name in an installation root, in one place.
+
+<root>/bundles/<bundle id>/   manifest, signature, the key that vouched, which parts are in
+<root>/store/ab/<sha256>      imported files, complete and checked
+<root>/store/partial/         files that are being imported
+<root>/releases/<bundle id>/  venv, models, release.json (written last)
+<root>/current                symbolic link to the release that `start` uses
+<root>/run/<service>.json     started processes
+<root>/logs/<service>.log     what the engine said
+<root>/acceptance/<time>/     receipts and reports
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from bundler.errors import StateError, disk_errors
+from bundler.format import layout
+
+RELEASE_FILE = "release.json"
+
+
+class Root:
+    """Paths below an installation root."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+
+    def bundle(self, bundle_id: str) -> Path:
+        """Folder of an imported bundle's records."""
+        return self.path / "bundles" / bundle_id
+
+    def bundles(self) -> list[Path]:
+        """Record folders of every bundle whose import has begun, oldest first."""
+        return sorted(
+            (path.parent for path in self.path.glob(f"bundles/*/{layout.MANIFEST}")),
+            key=lambda path: (path / layout.MANIFEST).stat().st_mtime_ns,
+        )
+
+    def object(self, sha256: str) -> Path:
+        """A stored file."""
+        return self.path / "store" / sha256[:2] / sha256
+
+    def partial(self, sha256: str) -> Path:
+        """A file on its way in."""
+        return self.path / "store" / "partial" / sha256
+
+    def release(self, bundle_id: str) -> Path:
+        """Folder of a release."""
+        return self.path / "releases" / bundle_id
+
+    @property
+    def current(self) -> Path:
+        """The link to the release in use."""
+        return self.path / "current"
+
+    def state(self, service: str) -> Path:
+        """Record of a started process."""
+        return self.path / "run" / f"{service}.json"
+
+    def states(self) -> Iterator[Path]:
+        """Records of all started processes."""
+        yield from sorted(self.path.glob("run/*.json"))
+
+    def log(self, service: str) -> Path:
+        """The engine's output."""
+        return self.path / "logs" / f"{service}.log"
+
+    def runtime(self, sha256: str) -> Path:
+        """Folder of an unpacked Python runtime."""
+        return self.path / "runtime" / sha256[:12]
+
+    @property
+    def acceptance(self) -> Path:
+        """Folder of all acceptance runs."""
+        return self.path / "acceptance"
+
+    def make(self, path: Path) -> Path:
+        """Create a folder below the root."""
+        with disk_errors("creating", path):
+            path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Write a small record atomically and durably."""
+        self.make(path.parent)
+        temporary = path.with_name(path.name + ".new")
+        with disk_errors("writing", path):
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+
+    def pick_bundle(self, bundle_id: str | None) -> Path:
+        """Record folder of the named bundle (its id or the beginning of one), or of the newest.
+
+        Raises:
+            StateError: none, or more than one fits.
+        """
+        folders = self.bundles()
+        if bundle_id is not None:
+            folders = [folder for folder in folders if folder.name.startswith(bundle_id)]
+            if len(folders) > 1 and bundle_id not in [folder.name for folder in folders]:
+                names = ", ".join(folder.name for folder in folders)
+                raise StateError(f"{bundle_id}: fits several bundles: {names}")
+        if not folders:
+            raise StateError(
+                f"{self.path}: {bundle_id or 'no bundle'} is not imported here",
+                hint="Import it first: airbundle import DIR --root ROOT --key KEY.pem",
+            )
+        return folders[-1]

@@ -1,0 +1,57 @@
+"""What a bundle says of itself, for a person. Nothing here is trusted; `verify` is what trusts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from bundler.domain.sizes import human
+from bundler.errors import MissingVolumeError, disk_errors
+from bundler.format import layout
+from bundler.format.codec import parse_manifest
+from bundler.format.digests import sha256_hex
+
+
+def inspect_bundle(folder: Path) -> dict[str, Any]:
+    """Read a bundle's manifest.
+
+    Raises:
+        MissingVolumeError: the folder has no manifest.
+        FormatError: it is not a manifest that this version reads.
+    """
+    path = folder / layout.MANIFEST
+    if not path.is_file():
+        raise MissingVolumeError(f"{path}: not there", hint="Name a folder with a finished bundle.")
+    with disk_errors("reading", path):
+        data = path.read_bytes()
+    manifest = parse_manifest(data)
+    sizes: dict[str, list[int]] = defaultdict(list)
+    models: dict[str, int] = defaultdict(int)
+    for entry in manifest.entries:
+        sizes[entry.kind].append(entry.size)
+        if entry.kind == "model":
+            models[entry.path.split("/")[1]] += entry.size
+    target = manifest.target
+    return {
+        "name": manifest.name,
+        "manifest_sha256": sha256_hex(data),
+        "description": manifest.description,
+        "created": manifest.created,
+        "target": f"{target.os} {target.arch}, CPython {target.python}, glibc {target.glibc}",
+        "engine": f"{manifest.engine.distribution} {manifest.engine.version}",
+        "tool": f"airbundle {manifest.tool.version}",
+        "signature": "present" if (folder / layout.SIGNATURE).is_file() else "NONE",
+        "models": [
+            [
+                model.name,
+                f"{model.origin}@{model.revision}" if model.revision else model.origin,
+                model.licence or "unknown",
+                human(models[model.name]),
+            ]
+            for model in manifest.models
+        ],
+        "kinds": [[kind, str(len(s)), human(sum(s))] for kind, s in sorted(sizes.items())],
+        "volumes": [[v.name, human(v.size), v.sha256] for v in manifest.volumes],
+        "services": [service.model_dump(mode="json") for service in manifest.services],
+    }

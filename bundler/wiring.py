@@ -1,0 +1,210 @@
+"""The composition root: which adapter serves which port.
+
+Each is imported where it is made, so that a closed-side command never loads a connected-side library.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from bundler.errors import HostError
+from bundler.ports import (
+    ChatClient,
+    Clock,
+    CommandRunner,
+    EngineAdapter,
+    HostProbe,
+    ModelSource,
+    Progress,
+    ReportWriter,
+    Signer,
+    Verifier,
+    VolumeFormat,
+)
+
+if TYPE_CHECKING:
+    from bundler.build.pipeline import BuildTools
+    from bundler.deploy.launch import Launcher
+    from bundler.deploy.root import Root
+
+T = TypeVar("T")
+
+
+def clock() -> Clock:
+    """The system's clock."""
+    from bundler.adapters.clock_system import SystemClock
+
+    return SystemClock()
+
+
+def runner() -> CommandRunner:
+    """Starts programs here."""
+    from bundler.adapters.process import LocalProcesses
+
+    return LocalProcesses()
+
+
+def volume_format() -> VolumeFormat:
+    """Stored ZIP."""
+    from bundler.adapters.volumes_zip import ZipVolumes
+
+    return ZipVolumes()
+
+
+def signer(path: Path) -> Signer:
+    """Signs with a private key file."""
+    from bundler.adapters.signer_ed25519 import Ed25519Signer
+
+    return Ed25519Signer(path)
+
+
+def verifier(path: Path) -> Verifier:
+    """Checks with a public key file."""
+    from bundler.adapters.signer_ed25519 import Ed25519Verifier
+
+    return Ed25519Verifier(path)
+
+
+def verifiers(paths: Sequence[Path]) -> tuple[Verifier, ...]:
+    """One for each key file."""
+    return tuple(map(verifier, paths))
+
+
+def generate_keys(private: Path, public: Path) -> str:
+    """Write a new pair; gives its key id."""
+    from bundler.adapters.signer_ed25519 import generate
+
+    return generate(private, public)
+
+
+def chat() -> ChatClient:
+    """OpenAI-style over loopback."""
+    from bundler.adapters.chat_openai import OpenAIChat
+
+    return OpenAIChat()
+
+
+def host() -> HostProbe:
+    """This machine's facts."""
+    from bundler.adapters.probe_host import HostFacts
+
+    return HostFacts()
+
+
+def _vllm() -> EngineAdapter:
+    from bundler.adapters.engine_vllm import VllmEngine
+
+    return VllmEngine()
+
+
+def _llamacpp() -> EngineAdapter:
+    from bundler.adapters.engine_llamacpp import LlamaCppEngine
+
+    return LlamaCppEngine()
+
+
+def _hub() -> ModelSource:
+    with _connected_half():
+        from bundler.adapters.source_hub import HubSource
+
+        return HubSource()
+
+
+def _local() -> ModelSource:
+    from bundler.adapters.source_local import LocalSource
+
+    return LocalSource()
+
+
+def _gguf() -> ModelSource:
+    from bundler.adapters.source_local import GgufSource
+
+    return GgufSource()
+
+
+def _json() -> ReportWriter:
+    from bundler.adapters.report_json import JsonReport
+
+    return JsonReport()
+
+
+def _html() -> ReportWriter:
+    from bundler.adapters.report_html.page import HtmlReport
+
+    return HtmlReport()
+
+
+ENGINES: dict[str, Callable[[], EngineAdapter]] = {"vllm": _vllm, "llama.cpp": _llamacpp}
+SOURCES: dict[str, Callable[[], ModelSource]] = {"hub": _hub, "local": _local, "gguf": _gguf}
+REPORTS: dict[str, Callable[[], ReportWriter]] = {"json": _json, "html": _html}
+
+
+def uv_program() -> str:
+    """Path of the uv that came with this environment.
+
+    Raises:
+        HostError: there is none.
+    """
+    import uv
+
+    try:
+        return str(uv.find_uv_bin())
+    except FileNotFoundError as cause:
+        raise HostError(f"uv is not in this environment: {cause}", hint="pip install uv") from cause
+
+
+def build_tools(engine: str, progress: Progress) -> BuildTools:
+    """What the connected half uses.
+
+    Raises:
+        HostError: the connected half's libraries are not installed.
+    """
+    with _connected_half():
+        from bundler.adapters.fetch_http import HttpDownloader
+        from bundler.adapters.host_index import read_host_index
+        from bundler.adapters.wheels_uv import UvResolver
+        from bundler.build.pipeline import BuildTools
+        from bundler.build.tags import best_wheel
+
+    index = read_host_index(runner())
+    return BuildTools(
+        sources=SOURCES,
+        resolver=UvResolver(
+            runner=runner(),
+            uv=uv_program(),
+            python=sys.executable,
+            index=index,
+            choose=best_wheel,
+        ),
+        downloader=HttpDownloader(index),
+        form=volume_format(),
+        engine=ENGINES[engine](),
+        clock=clock(),
+        progress=progress,
+    )
+
+
+def launcher(root: Root, progress: Progress) -> Launcher:
+    """Starts and stops engines below a root."""
+    from bundler.deploy.launch import Launcher
+
+    return Launcher(
+        root=root, engines=ENGINES, runner=runner(), chat=chat(), clock=clock(), progress=progress
+    )
+
+
+class _connected_half:  # noqa: N801 - reads as a statement: `with _connected_half():`
+    """Turns a missing connected-side library into the command that installs it."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("bundler"):
+            raise HostError(
+                f"the connected half needs {error.name}, which is not installed here",
+                hint="pip install 'airbundle[connected]'",
+            ) from error

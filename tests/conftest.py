@@ -1,0 +1,79 @@
+"""What every test may use. Quick tests have no network and no engine; `--all` runs the rest."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.small_bundle import SmallBundle
+
+SLOW = ("index", "engine")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="also run the tests that ask the package index or start a real engine",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--all"):
+        return
+    slow = [item for item in items if any(item.get_closest_marker(name) for name in SLOW)]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the user's caches and roots."""
+    monkeypatch.setenv("AIRBUNDLE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("AIRBUNDLE_ROOT", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quick tests cannot reach the world."""
+    if any(request.node.get_closest_marker(name) for name in SLOW):
+        return
+    real = socket.socket.connect
+
+    def guarded(self: socket.socket, address: object) -> None:
+        host = address[0] if isinstance(address, tuple) else "127.0.0.1"
+        if host not in ("127.0.0.1", "::1", "localhost"):
+            raise AssertionError(f"a quick test reached for {host}")
+        real(self, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture(scope="session")
+def session_bundle(tmp_path_factory: pytest.TempPathFactory) -> SmallBundle:
+    """A signed bundle of several small volumes. Read only: copy it to change it."""
+    return SmallBundle(tmp_path_factory.mktemp("small")).build()
+
+
+@pytest.fixture
+def small(session_bundle: SmallBundle, tmp_path: Path) -> SmallBundle:
+    """A copy of the session's bundle that a test may damage."""
+    return session_bundle.copy(tmp_path / "copy")
+
+
+@pytest.fixture
+def free_port() -> Iterator[int]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    yield int(port)
+
+
+@pytest.fixture
+def clean_env() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if not k.startswith(("UV_", "PIP_", "HF_"))}

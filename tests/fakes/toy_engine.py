@@ -1,0 +1,81 @@
+"""A server with llama-server's command line and the OpenAI API, for the closed half's quick tests.
+
+It is installed from a wheel and started as a process like any engine. Switches make it fail as real
+engines do: --die-at-start, --die-on-first-request, --never-healthy, --ignore-sigterm.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def option(name, default=None):
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        self.send_response(503 if "--never-healthy" in sys.argv else 200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "--die-on-first-request" in sys.argv:
+            print("RuntimeError: Unexpected head dim size, 32", flush=True)
+            os._exit(1)
+        if body.get("stream"):
+            self.stream(body)
+            return
+        answer = {
+            "choices": [{"message": {"content": "pong"}, "finish_reason": "length"}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 1},
+        }
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def stream(self, body):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        prompt = sum(len(m["content"].split()) for m in body["messages"])
+        count = body["max_tokens"]
+        for number in range(count):
+            last = number == count - 1
+            choice = {"delta": {"content": "a "}, "finish_reason": "length" if last else None}
+            self.event({"choices": [choice]})
+            time.sleep(0.001)
+        usage = {"prompt_tokens": prompt, "completion_tokens": count}
+        self.event({"choices": [], "usage": usage})
+        self.wfile.write(b"data: [DONE]\n\n")
+        self.close_connection = True
+
+    def event(self, value):
+        self.wfile.write(b"data: " + json.dumps(value).encode() + b"\n\n")
+        self.wfile.flush()
+
+
+def main():
+    if "--die-at-start" in sys.argv:
+        print("ValueError: unknown model architecture: 'nope'", flush=True)
+        raise SystemExit(1)
+    if "--ignore-sigterm" in sys.argv:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if not os.path.isfile(option("-m", "")):
+        raise SystemExit("no model")
+    print("toy engine: proxies", [k for k in os.environ if k.lower().endswith("_proxy")], flush=True)
+    ThreadingHTTPServer.daemon_threads = True
+    ThreadingHTTPServer(("127.0.0.1", int(option("--port"))), Handler).serve_forever()

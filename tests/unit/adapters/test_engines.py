@@ -1,0 +1,118 @@
+"""Settings to command lines: golden, per engine and version."""
+
+from pathlib import Path
+
+import pytest
+
+from bundler.adapters.engine_llamacpp import LlamaCppEngine
+from bundler.adapters.engine_vllm import VllmEngine
+from bundler.domain.spec import Service, Settings
+from bundler.errors import SpecError
+from bundler.ports import Install
+
+
+def install(version: str, files: tuple[str, ...] = ()) -> Install:
+    return Install(
+        python=Path("/r/venv/bin/python"),
+        programs=(Path("/r/venv/bin/llama-server-vulkan"), Path("/r/venv/bin/python")),
+        model=Path("/r/models/m"),
+        model_files=files,
+        cache_dir=Path("/r/cache/s"),
+        engine_version=version,
+        distribution="x",
+    )
+
+
+def service(**settings: object) -> Service:
+    return Service(name="s", model="m", port=8000, settings=Settings.model_validate(settings))
+
+
+@pytest.mark.parametrize(
+    ("version", "kernel", "flags", "env"),
+    [
+        ("0.11.0", "triton", [], {"VLLM_USE_DEEP_GEMM": "0"}),
+        ("0.11.1", "triton", [], {"VLLM_MOE_USE_DEEP_GEMM": "0"}),
+        ("0.16.0", "triton", [], {"VLLM_MOE_USE_DEEP_GEMM": "0"}),
+        ("0.17.0", "triton", ["--moe-backend", "triton"], {}),
+        ("0.17.1", "triton", ["--moe-backend", "triton"], {}),
+        ("0.33.0", "deepgemm", ["--moe-backend", "deep_gemm"], {}),
+        ("0.25.1", "flashinfer", ["--moe-backend", "flashinfer_cutlass"], {}),
+        ("0.17.1", "auto", [], {}),
+    ],
+)
+def test_the_kernel_is_chosen_as_each_vllm_version_wants_it(
+    version: str, kernel: str, flags: list[str], env: dict[str, str]
+) -> None:
+    plan = VllmEngine().plan(install(version), service(kernel=kernel))
+    found = list(plan.argv[plan.argv.index("--moe-backend") :][:2]) if "--moe-backend" in plan.argv else []
+    assert found == flags
+    assert {k: v for k, v in plan.env.items() if "DEEP_GEMM" in k and k.startswith("VLLM")} == env
+
+
+def test_a_kernel_without_a_switch_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"0\.16\.0 has no switch"):
+        VllmEngine().plan(install("0.16.0"), service(kernel="deepgemm"))
+
+
+@pytest.mark.parametrize("name", ["VLLM_USE_DEEP_GEMM", "VLLM_MOE_USE_DEEP_GEMM"])
+def test_the_variable_that_forces_deepgemm_is_refused(name: str) -> None:
+    with pytest.raises(SpecError, match="forces DeepGEMM"):
+        VllmEngine().check(service(env={name: "1"}), "0.17.1")
+    VllmEngine().check(service(env={name: "0"}), "0.17.1")
+
+
+def test_vllm_command_line() -> None:
+    plan = VllmEngine().plan(
+        install("0.17.1"),
+        service(
+            kernel="triton",
+            kv_cache_dtype="fp8",
+            max_model_len=4096,
+            tensor_parallel=2,
+            gpu_memory_utilization=0.9,
+            env={"X": 1},
+            args=["--enforce-eager"],
+        ),
+    )
+    assert plan.argv == (
+        "/r/venv/bin/python", "-m", "vllm.entrypoints.openai.api_server", "--model", "/r/models/m",
+        "--host", "127.0.0.1", "--port", "8000", "--served-model-name", "s",
+        "--max-model-len", "4096", "--gpu-memory-utilization", "0.9",
+        "--tensor-parallel-size", "2", "--kv-cache-dtype", "fp8", "--moe-backend", "triton",
+        "--enforce-eager",
+    )  # fmt: skip
+    assert plan.env["HF_HUB_OFFLINE"] == "1"
+    assert plan.env["VLLM_NO_USAGE_STATS"] == "1"
+    assert plan.env["VLLM_CACHE_ROOT"] == "/r/cache/s/vllm"
+    assert plan.env["X"] == "1"
+    assert plan.health_path == "/health"
+
+
+def test_llama_server_command_line() -> None:
+    files = ("mmproj-a.gguf", "m-00002-of-00002.gguf", "m-00001-of-00002.gguf", "README.md")
+    plan = LlamaCppEngine().plan(
+        install("1", files), service(kv_cache_dtype="q8_0", max_model_len=98304, max_num_seqs=2)
+    )
+    assert plan.argv == (
+        "/r/venv/bin/llama-server-vulkan", "-m", "/r/models/m/m-00001-of-00002.gguf",
+        "--host", "127.0.0.1", "--port", "8000", "--alias", "s", "-np", "2", "-c", "196608",
+        "-ctk", "q8_0", "-ctv", "q8_0", "-fa", "on",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"kernel": "triton"}, "kernel"),
+        ({"kv_cache_dtype": "fp8"}, "q8_0"),
+        ({"tensor_parallel": 2}, "tensor_parallel"),
+    ],
+)
+def test_llama_cpp_refuses_what_it_does_not_know(settings: dict[str, object], what: str) -> None:
+    with pytest.raises(SpecError, match=what):
+        LlamaCppEngine().plan(install("1", ("m.gguf",)), service(**settings))
+
+
+def test_a_model_without_gguf_is_refused() -> None:
+    with pytest.raises(SpecError, match="no .gguf"):
+        LlamaCppEngine().plan(install("1", ("model.safetensors",)), service())

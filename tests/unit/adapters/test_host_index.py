@@ -1,0 +1,77 @@
+"""What pip and uv are configured with is what a build uses: read through the real pip."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bundler.adapters.host_index import read_host_index
+from bundler.adapters.process import LocalProcesses
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A host where nothing is configured."""
+    import os
+
+    for name in list(os.environ):
+        if name.startswith(("PIP_", "UV_")) or name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
+            monkeypatch.delenv(name)
+    config = tmp_path / "pip.conf"
+    config.write_text("")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "none"))
+    return config
+
+
+def read():  # type: ignore[no-untyped-def]
+    return read_host_index(LocalProcesses(), python=sys.executable)
+
+
+def test_files_and_environment_are_read_with_pips_precedence(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare.write_text(
+        "[global]\nindex-url = https://a.invalid/simple\nextra-index-url =\n  https://b.invalid/s\n"
+        "  https://c.invalid/s\ncert = /ca.pem\ntrusted-host = b.invalid\n[install]\nfind-links = /w1 /w2\n"
+    )
+    found = read()
+    assert found.default_index == "https://a.invalid/simple"
+    assert found.extra_indexes == ("https://b.invalid/s", "https://c.invalid/s")
+    assert found.find_links == ("/w1", "/w2")
+    assert str(found.cert) == "/ca.pem"
+    assert found.trusted_hosts == ("b.invalid",)
+    monkeypatch.setenv("PIP_INDEX_URL", "https://env.invalid/simple")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    assert read().default_index == "https://env.invalid/simple"
+    assert read().no_index
+
+
+def test_an_unconfigured_host_gives_nothing(bare: Path) -> None:
+    found = read()
+    # Debian's own pip.conf may still name a certificate; nothing else comes from nowhere.
+    assert found.default_index is None
+    assert found.find_links == ()
+
+
+def test_uvs_own_default_index_keeps_its_place(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare.write_text("[global]\nindex-url = https://a.invalid/simple\n")
+    config = bare.parent / "xdg" / "uv" / "uv.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[[index]]\nurl = "https://uv.invalid/simple"\ndefault = true\n')
+    found = read()
+    assert found.default_index is None
+    assert found.extra_indexes == ("https://a.invalid/simple",)
+    config.unlink()
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://uv.invalid/simple")
+    assert read().default_index is None
+
+
+def test_a_python_without_pip_is_no_error(bare: Path, tmp_path: Path) -> None:
+    import venv
+
+    venv.create(tmp_path / "v", with_pip=False)
+    found = read_host_index(LocalProcesses(), python=str(tmp_path / "v" / "bin" / "python"))
+    assert found.default_index is None
