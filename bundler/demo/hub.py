@@ -1,6 +1,6 @@
-"""A model hub on this machine's loopback, for the demo and for tests: folders served the way the
-public Hub serves repositories, so that the real client library can be used without a network.
+"""A model hub on this machine's loopback: folders, served as the public Hub serves repositories.
 
+With it the demo and the tests use the real client library without a network.
     root/<owner>/<name>/<files>      one repository with one branch, `main`
 
 What it knows of the protocol is what the client library sends and reads: model information, file
@@ -13,20 +13,23 @@ import json
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 import yaml
 
 from bundler.format.digests import digest_file, git_blob_sha1, read_chunks, sha256_hex
 
 BRANCH = "main"
+_OTHER_BYTES = bytes(range(255, -1, -1))
+_LFS_FROM = 1024
 _LFS_SUFFIXES = {".safetensors", ".gguf", ".bin"}
-_REPO = r"(?P<repo>[\w.-]+/[\w.-]+)"
+_REPO = r"(?P<repo>\w[\w.-]*/\w[\w.-]*)"
 _ROUTES = {
     "info": re.compile(rf"^/api/models/{_REPO}(?:/revision/(?P<rev>[^/]+))?$"),
     "access": re.compile(rf"^/api/models/{_REPO}/auth-check$"),
@@ -37,10 +40,10 @@ _ROUTES = {
 
 @dataclass
 class Fault:
-    """Something that goes wrong with the next requests for a path.
+    """Something that goes wrong with the next GET requests for a path.
 
     Args:
-        path: the end of the request's path.
+        path: how the request's path ends.
         status: answer with this HTTP status.
         cut_after: close the connection after this many bytes of the body.
         wrong_bytes: send as many bytes as promised, but others.
@@ -66,7 +69,7 @@ class Request:
 
 @dataclass(frozen=True)
 class HubFile:
-    """A file as the Hub describes it. `sha256` is stated for files in LFS only."""
+    """A file as the Hub describes it. Only files in LFS have a `sha256`."""
 
     path: str
     disk: Path
@@ -92,25 +95,17 @@ class LoopbackHub:
     Args:
         root: folder of the repositories.
         tokens: for each gated repository the bearer token that opens it.
-        lfs_from: files of this many bytes and more are in LFS, beside those with a weight suffix.
         page: entries on one page of the tree.
     """
 
     def __init__(
-        self,
-        root: Path,
-        *,
-        tokens: Mapping[str, str] | None = None,
-        lfs_from: int = 1024,
-        page: int = 1000,
+        self, root: Path, *, tokens: Mapping[str, str] | None = None, page: int = 1000
     ) -> None:
         self.root = root
         self.tokens = dict(tokens or {})
         self.page = page
         self.requests: list[Request] = []
         self.faults: list[Fault] = []
-        self._lfs_from = lfs_from
-        self._known: dict[Path, tuple[tuple[int, int], HubFile]] = {}
         self._lock = threading.Lock()
         self._server: ThreadingHTTPServer | None = None
 
@@ -121,12 +116,7 @@ class LoopbackHub:
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return f"http://127.0.0.1:{self._server.server_port}"
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -137,12 +127,9 @@ class LoopbackHub:
         folder = self.root / repo
         if not folder.is_dir():
             return None
-        with self._lock:
-            return [
-                self._describe(folder, path)
-                for path in sorted(folder.rglob("*"), key=lambda path: path.as_posix())
-                if path.is_file()
-            ]
+        found = [(path, path.stat()) for path in folder.rglob("*") if path.is_file()]
+        files = (_describe(folder, path, at.st_size, at.st_mtime_ns) for path, at in found)
+        return sorted(files, key=lambda file: file.path)
 
     def commit(self, repo: str) -> str:
         """The commit of `main`: made from the content, so that equal folders have equal commits."""
@@ -158,24 +145,15 @@ class LoopbackHub:
                     return fault
         return Fault(path)
 
-    def _describe(self, folder: Path, path: Path) -> HubFile:
-        stat = path.stat()
-        state = (stat.st_size, stat.st_mtime_ns)
-        known = self._known.get(path)
-        if known is None or known[0] != state:
-            large = stat.st_size >= self._lfs_from or path.suffix in _LFS_SUFFIXES
-            known = (
-                state,
-                HubFile(
-                    path=path.relative_to(folder).as_posix(),
-                    disk=path,
-                    size=stat.st_size,
-                    oid=git_blob_sha1(path),
-                    sha256=digest_file(path).sha256 if large else None,
-                ),
-            )
-            self._known[path] = known
-        return known[1]
+
+@lru_cache(4096)
+def _describe(folder: Path, disk: Path, size: int, changed_ns: int) -> HubFile:
+    """Hashed once for each state of the file that `changed_ns` tells apart."""
+    large = size >= _LFS_FROM or disk.suffix in _LFS_SUFFIXES
+    sha256 = digest_file(disk).sha256 if large else None
+    # In LFS the id is that of the pointer file; any id will do for it.
+    oid = sha256[:40] if sha256 else git_blob_sha1(disk)
+    return HubFile(disk.relative_to(folder).as_posix(), disk, size, oid, sha256)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -184,20 +162,15 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Nothing on the terminal: `requests` is the log."""
 
-    def do_HEAD(self) -> None:  # noqa: N802 - the standard library's name
-        self._serve()
-
-    def do_GET(self) -> None:  # noqa: N802 - the standard library's name
-        self._serve()
-
-    def _serve(self) -> None:
+    def do_GET(self) -> None:
+        """Answer one request."""
         parts = urlsplit(self.path)
         path = unquote(parts.path)
         self._entry = Request(self.command, path, self.headers.get("Range"))
         self.hub.requests.append(self._entry)
-        self._fault = self.hub.fault_for(path)
+        self._fault = self.hub.fault_for(path) if self.command == "GET" else Fault(path)
         if self._fault.status is not None:
-            self._refuse(self._fault.status, "", "out of order")
+            self._refuse(self._fault.status)
             return
         for name, route in _ROUTES.items():
             # Matched before unquoting: the client quotes the `/` of a branch name, not of a path.
@@ -206,7 +179,9 @@ class _Handler(BaseHTTPRequestHandler):
                 asked = {key: unquote(value or "") for key, value in match.groupdict().items()}
                 self._route(name, asked, parse_qs(parts.query))
                 return
-        self._refuse(404, "", "no such address")
+        self._refuse(404)
+
+    do_HEAD = do_GET
 
     def _route(self, name: str, asked: dict[str, str], query: dict[str, list[str]]) -> None:
         repo = asked["repo"]
@@ -225,27 +200,26 @@ class _Handler(BaseHTTPRequestHandler):
         elif name == "access":
             self._json({})
         elif name == "info":
-            self._json(_info(repo, commit, files, gated=bool(token), blobs="blobs" in query))
+            self._json(_info(repo, commit, files, bool(token), "blobs" in query))
         elif name == "tree":
-            self._tree(_tree(files, asked["path"], "true" in str(query.get("recursive")).lower()))
+            recursive = query.get("recursive", [""])[0].lower() in ("true", "1")
+            self._tree(_tree(files, asked["path"], recursive), query)
         else:
             self._file(next((file for file in files if file.path == asked["path"]), None), commit)
 
-    def _tree(self, entries: list[dict[str, Any]]) -> None:
-        parts = urlsplit(self.path)
-        query = parse_qs(parts.query)
+    def _tree(self, entries: list[dict[str, Any]], query: dict[str, list[str]]) -> None:
         start = int(query.get("cursor", ["0"])[0])
         end = start + self.hub.page
         headers = {}
         if end < len(entries):
-            recursive = quote(query.get("recursive", ["false"])[0])
-            address = f"http://{self.headers['Host']}{parts.path}"
-            headers["Link"] = f'<{address}?recursive={recursive}&cursor={end}>; rel="next"'
+            following = urlencode({**query, "cursor": [end]}, doseq=True)
+            address = f"http://{self.headers['Host']}{urlsplit(self.path).path}?{following}"
+            headers["Link"] = f'<{address}>; rel="next"'
         self._json(entries[start:end], headers)
 
     def _file(self, file: HubFile | None, commit: str) -> None:
         if file is None:
-            self._refuse(404, "EntryNotFound", "Entry not found", {"X-Repo-Commit": commit})
+            self._refuse(404, "EntryNotFound", "Entry not found")
             return
         headers = {"X-Repo-Commit": commit, "ETag": f'"{file.etag}"', "Accept-Ranges": "bytes"}
         if file.sha256:
@@ -256,7 +230,7 @@ class _Handler(BaseHTTPRequestHandler):
             start = int(asked[1])
             end = min(int(asked[2]) + 1, file.size) if asked[2] else file.size
             if start >= end:
-                self._refuse(416, "", "", {"Content-Range": f"bytes */{file.size}"})
+                self._refuse(416)
                 return
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{file.size}"
             status = 206
@@ -269,24 +243,21 @@ class _Handler(BaseHTTPRequestHandler):
         for chunk in read_chunks(disk, start, size if cut is None else min(cut, size)):
             # Counted before it is on the way, so that whoever has the last byte finds all counted.
             self._entry.sent += len(chunk)
-            body = bytes(255 - byte for byte in chunk) if self._fault.wrong_bytes else chunk
+            body = chunk.translate(_OTHER_BYTES) if self._fault.wrong_bytes else chunk
             try:
                 self.wfile.write(body)
             except ConnectionError:
                 return
 
-    def _json(self, value: object, headers: Mapping[str, str] | None = None) -> None:
+    def _json(self, value: object, headers: Mapping[str, str] = MappingProxyType({})) -> None:
         body = json.dumps(value).encode()
-        self._begin(200, len(body), {"Content-Type": "application/json", **(headers or {})})
+        self._begin(200, len(body), {"Content-Type": "application/json", **headers})
         if self.command == "GET":
             self._entry.sent += len(body)
             self.wfile.write(body)
 
-    def _refuse(
-        self, status: int, code: str, text: str, headers: Mapping[str, str] | None = None
-    ) -> None:
-        stated = {"X-Error-Code": code, "X-Error-Message": text} if code else {}
-        self._begin(status, 0, {**stated, **(headers or {})})
+    def _refuse(self, status: int, code: str = "", text: str = "") -> None:
+        self._begin(status, 0, {"X-Error-Code": code, "X-Error-Message": text} if code else {})
 
     def _begin(self, status: int, size: int, headers: Mapping[str, str]) -> None:
         self.send_response(status)
@@ -295,9 +266,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-def _info(
-    repo: str, commit: str, files: list[HubFile], *, gated: bool, blobs: bool
-) -> dict[str, Any]:
+def _info(repo: str, commit: str, files: list[HubFile], gated: bool, blobs: bool) -> dict[str, Any]:
     def sibling(file: HubFile) -> dict[str, Any]:
         details = {"size": file.size, "blobId": file.oid, **file.lfs("sha256")}
         return {"rfilename": file.path, **(details if blobs else {})}
@@ -305,10 +274,7 @@ def _info(
     card = next((file.disk for file in files if file.path == "README.md"), None)
     return {
         "id": repo,
-        "modelId": repo,
-        "author": repo.split("/")[0],
         "sha": commit,
-        "private": False,
         "gated": "manual" if gated else False,
         "cardData": _front_matter(card.read_text()) if card else {},
         "siblings": list(map(sibling, files)),
@@ -328,8 +294,7 @@ def _tree(files: list[HubFile], below: str, recursive: bool) -> list[dict[str, A
         parts = file.path[len(prefix) :].split("/")
         for depth in range(1, len(parts) if recursive else min(len(parts), 2)):
             folder = prefix + "/".join(parts[:depth])
-            oid = sha256_hex(folder.encode())[:40]
-            entries[folder] = {"type": "directory", "path": folder, "oid": oid, "size": 0}
+            entries[folder] = {"type": "directory", "path": folder, "oid": "0" * 40, "size": 0}
         if recursive or len(parts) == 1:
             details = {"oid": file.oid, "size": file.size, **file.lfs("oid")}
             entries[file.path] = {"type": "file", "path": file.path, **details}

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 import bundler.errors as errors
+from bundler.cli.app import run
 from bundler.errors import BundlerError
 
 ROOT = Path(__file__).parents[2]
@@ -33,3 +36,8 @@ def test_the_document_is_current() -> None:
     from scripts.gen_exit_codes import render
 
     assert (ROOT / "docs" / "exit-codes.md").read_text() == render()
+
+
+def test_the_json_schema_for_editors_is_current(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["schema"]) == 0
+    assert (ROOT / "docs" / "spec.schema.json").read_text() == capsys.readouterr().out

@@ -39,7 +39,7 @@ def test_a_small_file_is_not_cut() -> None:
 
 def test_a_limit_without_room_for_data_is_refused() -> None:
     with pytest.raises(SpaceError):
-        plan_volumes([("x" * 200, 10)], 700, FORM)
+        plan_volumes([("x" * 200, 10)], 600, FORM)
 
 
 def test_parts_are_numbered() -> None:

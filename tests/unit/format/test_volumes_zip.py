@@ -70,7 +70,8 @@ def test_sizes_and_offsets_over_4_gib_use_zip64(tmp_path: Path, size: int) -> No
         assert archive.getinfo("big.bin").file_size == size
         assert archive.read("after.txt") == b"after"
     listing = subprocess.run(["unzip", "-l", path], capture_output=True, text=True)
-    assert listing.returncode == 0
+    # Info-ZIP 6.0 takes the one size that equals the ZIP64 marker for a damaged field, and only warns.
+    assert listing.returncode == (1 if size == 2**32 - 1 else 0)
     assert str(size) in listing.stdout
 
 

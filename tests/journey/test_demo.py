@@ -1,0 +1,95 @@
+"""The whole road with real engines, as `airbundle demo` walks it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundler.demo.tiny_qwen35moe import write_tiny_qwen35_moe
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def walk(folder: Path, cache: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "bundler", "demo", "--keep", folder, *words],
+        env={**os.environ, "AIRBUNDLE_CACHE": str(cache)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    assert "Traceback" not in done.stdout + done.stderr
+    return done.stdout
+
+
+def record(folder: Path) -> dict[str, Any]:
+    [path] = (folder / "root" / "acceptance").glob("*/report.json")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    page = path.with_name("report.html").read_text(encoding="utf-8")
+    assert found["verdict"] == "PASS"
+    assert found["bundle_id"] in page
+    assert "<svg" in page
+    for outside in ('src="http', "url(http", '<link rel="stylesheet"', "@import"):
+        assert outside not in page
+    return found
+
+
+def check_levels(found: dict[str, Any], output_tokens: int) -> None:
+    assert [level["concurrency"] for level in found["levels"]] == [1, 8]
+    for level in found["levels"]:
+        assert level["succeeded"] == level["requests"] == 60
+        assert level["output_tokens"] == 60 * output_tokens
+        assert level["ttft"]["p99"] > 0
+
+
+def check_volumes(bundle: Path) -> None:
+    volumes = sorted(bundle.glob("*.zip"))
+    assert len(volumes) > 1
+    for volume in volumes:
+        subprocess.run(["unzip", "-tqq", volume], check=True)
+        subprocess.run([sys.executable, "-m", "zipfile", "-t", volume], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=bundle, check=True)
+
+
+def test_llama_cpp(tmp_path: Path, cache: Path) -> None:
+    said = walk(tmp_path / "demo", cache)
+    found = record(tmp_path / "demo")
+    check_levels(found, 24)
+    check_volumes(tmp_path / "demo" / "bundle")
+    assert "in a network namespace without network" in said or os.geteuid() != 0
+
+
+def test_vllm_on_cpu_serves_qwen35_moe_and_a_model_that_dies_is_found(
+    tmp_path: Path, cache: Path
+) -> None:
+    folder = tmp_path / "demo"
+    walk(folder, cache, "--engine", "vllm")
+    found = record(folder)
+    check_levels(found, 8)
+    check_volumes(folder / "bundle")
+    assert found["engine_name"] == "vllm"
+    # A gated-delta-net head dimension of 32: healthy on /health, dead on the first request.
+    [model] = (folder / "root" / "releases").glob("*/models/tiny-qwen35-moe")
+    shutil.rmtree(model)
+    write_tiny_qwen35_moe(model, linear_head_dim=32)
+    started = subprocess.run(
+        [folder / "root" / "bin" / "airbundle", "start", "--root", folder / "root", "--quiet"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert started.returncode == 13, started.stderr
+    assert "healthy on /health and" in started.stderr
+    assert "first request" in started.stderr
+    assert "head dim" in started.stderr
+    status = subprocess.run(
+        [folder / "root" / "bin" / "airbundle", "status", "--root", folder / "root", "--json"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(status.stdout)["services"] == []

@@ -1,0 +1,315 @@
+"""The closed half through the command line: a real uv, real processes, hand-made wheels."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundler.cli.app import run
+from bundler.deploy.root import Root
+from bundler.format import layout
+from tests.fakes.small_bundle import SmallBundle
+
+
+class Site:
+    """A closed host: a root, and the commands."""
+
+    def __init__(self, small: SmallBundle, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.small, self.root, self._capsys = small, root, capsys
+
+    def do(self, *words: str, code: int = 0) -> str:
+        """Run a command; gives stdout and stderr together."""
+        found = run([*words, "--root", str(self.root)])
+        captured = self._capsys.readouterr()
+        assert found == code, captured.err
+        return captured.out + captured.err
+
+    def json(self, *words: str, code: int = 0) -> Any:
+        found = run([*words, "--root", str(self.root), "--json"])
+        captured = self._capsys.readouterr()
+        assert found == code, captured.err
+        return json.loads(captured.out)
+
+    def bring(self, *folders: Path, code: int = 0) -> str:
+        places = [str(folder) for folder in folders or (self.small.out,)]
+        return self.do("import", *places, "--key", str(self.small.public), "--quiet", code=code)
+
+    def up(self) -> None:
+        self.bring()
+        self.do("install", "--quiet")
+
+
+@pytest.fixture
+def site(tmp_path: Path, free_port: int, capsys: pytest.CaptureFixture[str]) -> Any:
+    made: list[Site] = []
+
+    def make(*args: str, **changes: Any) -> Site:
+        small = SmallBundle(tmp_path / f"b{len(made)}", args=args, port=free_port, **changes).build()
+        made.append(Site(small, tmp_path / "root", capsys))
+        return made[-1]
+
+    yield make
+    for one in made:
+        run(["stop", "--root", str(one.root)])
+
+
+def gone(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] in "ZX"
+
+
+def test_the_whole_closed_half(site: Any) -> None:
+    here = site()
+    here.up()
+    [state] = here.json("start", "--quiet")
+    assert state["first_completion"] == "pong"
+    assert state["url"] == f"http://127.0.0.1:{here.small.port}"
+    seen = here.json("status")
+    assert seen["bundles"][0]["current"] is True
+    assert seen["services"][0]["state"] == "ready"
+    assert "toy engine" in here.do("logs")
+    judged = here.json("accept", "--quiet")
+    assert judged["verdict"] == "PASS"
+    files = here.json("report")["files"]
+    assert [Path(name).name for name in files] == ["report.json", "report.html"]
+    page = Path(files[1]).read_text(encoding="utf-8")
+    assert seen["bundles"][0]["bundle_id"] in page
+    record = json.loads(Path(files[0]).read_text(encoding="utf-8"))
+    assert [level["concurrency"] for level in record["levels"]] == [1, 4]
+    here.do("stop")
+    assert gone(state["pid"])
+    assert here.json("status")["services"] == []
+
+
+def test_no_proxy_of_the_operators_shell_reaches_the_engine(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    here = site()
+    here.up()
+    here.do("start", "--quiet")
+    assert "proxies []" in here.do("logs")
+
+
+def test_an_accept_that_misses_its_range_fails_with_exit_code_10(site: Any) -> None:
+    here = site(
+        acceptance={
+            "expected": [
+                {"concurrency": 1, "metric": "output_tokens_per_s", "min": 1e9, "source": "a wish"}
+            ]
+        }
+    )
+    here.up()
+    here.do("start", "--quiet")
+    judged = here.json("accept", "--quiet", code=10)
+    failed = [check for check in judged["checks"] if check["verdict"] == "FAIL"]
+    assert len(failed) == 1
+    assert "a wish" in failed[0]["reason"] + failed[0]["what"]
+
+
+def test_too_few_requests_are_inconclusive_with_exit_code_11(site: Any) -> None:
+    here = site(acceptance={"requests": 10, "concurrency": [1]})
+    here.up()
+    here.do("start", "--quiet")
+    judged = here.json("accept", "--quiet", code=11)
+    assert judged["verdict"] == "INCONCLUSIVE"
+
+
+def test_sticks_come_in_any_order_and_what_is_missing_is_named(site: Any, tmp_path: Path) -> None:
+    here = site()
+    volumes = here.small.volumes()
+    small_files = [p for p in here.small.out.iterdir() if p.suffix != ".zip"]
+    for number, volume in enumerate(reversed(volumes)):
+        stick = tmp_path / f"stick{number}"
+        stick.mkdir()
+        for path in [volume, *small_files]:
+            shutil.copy(path, stick)
+        last = number == len(volumes) - 1
+        said = here.bring(stick, code=0 if last else 16)
+        if not last:
+            for other in volumes:
+                assert (other.name in said) == (other in volumes[: len(volumes) - 1 - number])
+            here.do("install", "--quiet", code=17)
+    here.do("install", "--quiet")
+
+
+def test_only_a_damaged_part_is_asked_for_again_and_the_source_is_not_touched(site: Any) -> None:
+    here = site()
+    volume = here.small.volumes()[0]
+    original = volume.read_bytes()
+    data = bytearray(original)
+    data[len(data) // 2] ^= 4
+    volume.write_bytes(bytes(data))
+    said = here.bring(code=7)
+    assert volume.name in said
+    assert volume.read_bytes() == bytes(data)
+    [bundle] = here.json("status")["bundles"]
+    assert bundle["missing_volumes"] == [volume.name]
+    volume.write_bytes(original)
+    here.bring()
+    here.do("install", "--quiet")
+
+
+def test_the_wrong_key_imports_nothing(site: Any, tmp_path: Path) -> None:
+    here = site()
+    run(["keygen", "--out", str(tmp_path / "other")])
+    here.do("import", str(here.small.out), "--key", str(tmp_path / "other.pub.pem"), code=8)
+    assert here.json("status")["bundles"] == []
+
+
+def test_an_unsigned_bundle_is_marked_in_every_later_report(site: Any) -> None:
+    here = site()
+    shutil.rmtree(here.small.out)
+    here.small.build_only(signed=False)
+    here.do("import", str(here.small.out), "--key", str(here.small.public), code=8)
+    assert "UNSIGNED" in here.do("import", str(here.small.out), "--unsigned", "--quiet")
+    assert "UNSIGNED" in here.do("install", "--quiet")
+    assert "UNSIGNED" in here.do("status")
+    here.do("start", "--quiet")
+    here.do("accept", "--quiet")
+    page = Path(here.json("report")["files"][1]).read_text(encoding="utf-8")
+    assert "UNSIGNED" in page
+
+
+def test_an_engine_that_is_healthy_and_dies_on_the_first_request_is_a_failure(site: Any) -> None:
+    here = site("--die-on-first-request")
+    here.up()
+    said = here.do("start", "--quiet", code=13)
+    assert "healthy on /health and died on the first request" in said
+    assert "RuntimeError: Unexpected head dim size, 32" in said
+    assert here.json("status")["services"] == []
+
+
+def test_an_engine_that_dies_at_start_is_quoted(site: Any) -> None:
+    here = site("--die-at-start")
+    here.up()
+    said = here.do("start", "--quiet", code=13)
+    assert "died before it was healthy" in said
+    assert "unknown model architecture: 'nope'" in said
+
+
+def test_an_engine_that_never_gets_healthy_is_stopped(site: Any) -> None:
+    here = site("--never-healthy")
+    here.up()
+    said = here.do("start", "--quiet", "--timeout", "2", code=13)
+    assert "not healthy after 2 s" in said
+    assert here.json("status")["services"] == []
+
+
+def test_a_port_in_use_is_named(site: Any) -> None:
+    here = site()
+    here.up()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", here.small.port))
+        other.listen()
+        assert str(here.small.port) in here.do("start", "--quiet", code=15)
+    here.do("start", "--quiet")
+    assert "runs already" in here.do("start", "--quiet", code=17)
+
+
+def test_stop_is_firm_when_gentle_does_not_help(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bundler.deploy.launch.STOP_GRACE_S", 1.0)
+    here = site("--ignore-sigterm")
+    here.up()
+    [state] = here.json("start", "--quiet")
+    here.do("stop")
+    assert gone(state["pid"])
+
+
+def test_a_died_service_is_seen_and_can_be_started_again(site: Any) -> None:
+    here = site()
+    here.up()
+    [state] = here.json("start", "--quiet")
+    os.kill(state["pid"], signal.SIGKILL)
+    while not gone(state["pid"]):
+        time.sleep(0.05)
+    assert here.json("status")["services"][0]["state"] == "died"
+    here.do("accept", "--quiet", code=17)
+    here.do("start", "--quiet")
+
+
+def test_commands_before_their_time_say_what_comes_first(site: Any) -> None:
+    here = site()
+    here.do("status", code=17)
+    here.do("install", code=17)
+    here.do("start", code=17)
+    here.do("accept", code=17)
+    here.do("report", code=17)
+    here.do("logs", code=17)
+
+
+def test_a_failed_install_leaves_the_old_release_in_use(site: Any, tmp_path: Path) -> None:
+    here = site()
+    here.up()
+    before = here.json("status")["bundles"][0]["bundle_id"]
+    broken = SmallBundle(tmp_path / "broken", port=here.small.port, bundle_name="broken")
+    broken.prepare()
+    wheel = next((broken.folder / "wheels").glob("toy_engine*.whl"))
+    wheel.write_bytes(b"PK not a wheel at all")
+    broken.build_only()
+    here.do("import", str(broken.out), "--key", str(broken.public), "--quiet")
+    here.do("install", "--quiet", code=12)
+    bundles = {b["bundle_id"]: b for b in here.json("status")["bundles"]}
+    assert bundles.pop(before)["current"]
+    assert [b["installed"] for b in bundles.values()] == [False]
+    assert not Root(here.root).release(next(iter(bundles))).exists()
+    here.do("start", "--quiet")
+
+
+def test_a_file_that_drifted_in_the_store_is_not_installed(site: Any) -> None:
+    here = site()
+    here.bring()
+    big = max((here.root / "store").rglob("*"), key=lambda p: p.stat().st_size if p.is_file() else 0)
+    big.chmod(0o644)
+    data = bytearray(big.read_bytes())
+    data[100] ^= 1
+    big.write_bytes(bytes(data))
+    assert "toy.gguf" in here.do("install", "--quiet", code=7)
+    here.bring()
+    here.do("install", "--quiet")
+
+
+def test_a_changed_record_in_the_root_is_not_trusted(site: Any) -> None:
+    here = site()
+    here.bring()
+    manifest = next((here.root / "bundles").glob(f"*/{layout.MANIFEST}"))
+    manifest.write_bytes(manifest.read_bytes().replace(b"toy-engine", b"bad-engine"))
+    here.do("install", code=8)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.1, 0.3, 0.6])
+@pytest.mark.parametrize("command", ["import", "install"])
+def test_killed_at_any_moment_the_same_command_continues(
+    site: Any, command: str, delay: float
+) -> None:
+    here = site(volume_size=70_000)
+    words = {
+        "import": ["import", str(here.small.out), "--key", str(here.small.public)],
+        "install": ["install"],
+    }[command]
+    if command == "install":
+        here.bring()
+    process = subprocess.Popen(
+        [sys.executable, "-c",
+         "import sys; from bundler.cli.app import run; import bundler.deploy.install,"
+         " bundler.deploy.importing; print('ready', flush=True); sys.exit(run(sys.argv[1:]))",
+         *words, "--root", str(here.root), "--quiet"],
+        stdout=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(delay)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    here.up()
+    here.do("start", "--quiet")

@@ -1,0 +1,230 @@
+"""One wrong byte anywhere is found, named, and answered with the documented exit code."""
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bundler import wiring
+from bundler.cli.app import run
+from bundler.deploy.verify import Verification, verify
+from bundler.cli.console import SilentProgress
+from bundler.errors import FormatError, MissingVolumeError, TrustError
+from bundler.format import layout
+from bundler.format.codec import parse_manifest, to_bytes
+from tests.fakes.small_bundle import SmallBundle
+
+
+def check(small: SmallBundle, **policy: bool) -> Verification:
+    return verify(
+        small.out,
+        verifiers=wiring.verifiers([small.public]),
+        form=wiring.volume_format(),
+        progress=SilentProgress(),
+        **policy,
+    )
+
+
+def flip(path: Path, at: int, bit: int = 0) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1 << bit
+    path.write_bytes(bytes(data))
+
+
+def test_an_undamaged_bundle_verifies(small: SmallBundle) -> None:
+    result = check(small)
+    assert (result.findings, result.missing, result.strangers) == ((), (), ())
+    assert run(["verify", str(small.out), "--key", str(small.public), "--quiet"]) == 0
+
+
+def test_a_flipped_byte_in_any_file_beside_the_volumes_is_named(small: SmallBundle) -> None:
+    names = [path.name for path in small.out.iterdir() if path.suffix != ".zip"]
+    assert len(names) == 5
+    for name in names:
+        original = (small.out / name).read_bytes()
+        for at in (0, len(original) // 2, len(original) - 1):
+            flip(small.out / name, at)
+            code = run(["verify", str(small.out), "--key", str(small.public), "--quiet"])
+            expected = 8 if name in (layout.MANIFEST, layout.SIGNATURE) else 7
+            assert code == expected, name
+            if expected == 7:
+                assert [finding.where for finding in check(small).findings] == [name]
+            (small.out / name).write_bytes(original)
+
+
+def test_a_flipped_byte_anywhere_in_a_volume_names_the_volume_and_the_path(small: SmallBundle) -> None:
+    noise = random.Random(11)
+    manifest = parse_manifest((small.out / layout.MANIFEST).read_bytes())
+    members = {
+        volume.name: [(p.offset, p.offset + p.size, p.member) for e in manifest.entries for p in e.parts
+                      if p.volume == volume.name]
+        for volume in manifest.volumes
+    }  # fmt: skip
+    for volume in small.volumes():
+        size = volume.stat().st_size
+        original = volume.read_bytes()
+        for at in [0, size - 1, *(noise.randrange(size) for _ in range(25))]:
+            flip(volume, at, noise.randrange(8))
+            findings = check(small).findings
+            assert len(findings) == 1
+            where = findings[0].where
+            assert where.startswith(f"{volume.name}: ")
+            hit = [name for start, end, name in members[volume.name] if start <= at < end]
+            if hit:
+                assert where == f"{volume.name}: {hit[0]}"
+            else:
+                assert findings[0].what == "ZIP structure changed"
+            volume.write_bytes(original)
+
+
+def test_the_command_names_volume_and_path_and_exits_7(
+    small: SmallBundle, capsys: pytest.CaptureFixture[str]
+) -> None:
+    volume = small.volumes()[0]
+    manifest = parse_manifest((small.out / layout.MANIFEST).read_bytes())
+    part = next(p for e in manifest.entries for p in e.parts if p.volume == volume.name and p.size)
+    flip(volume, part.offset)
+    assert run(["verify", str(small.out), "--key", str(small.public), "--json"]) == 7
+    captured = capsys.readouterr()
+    assert f"error: {volume.name}: {part.member}: changed" in captured.err
+    answer = json.loads(captured.out)
+    assert answer["exit_code"] == 7
+    assert answer["kind"] == "IntegrityError"
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def lengthen(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"x")
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [truncate, lengthen, empty])
+def test_a_volume_of_the_wrong_length_is_named(
+    small: SmallBundle, damage: Callable[[Path], None]
+) -> None:
+    volume = small.volumes()[1]
+    damage(volume)
+    assert all(finding.where.startswith(volume.name) for finding in check(small).findings)
+    assert check(small).findings
+
+
+def test_swapped_volumes_are_both_named(small: SmallBundle) -> None:
+    one, two = small.volumes()[:2]
+    held = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(held)
+    named = {finding.where.split(":")[0] for finding in check(small).findings}
+    assert named == {one.name, two.name}
+
+
+def test_every_damaged_volume_is_named_at_once(small: SmallBundle) -> None:
+    for volume in small.volumes():
+        flip(volume, volume.stat().st_size // 2)
+    named = {finding.where.split(":")[0] for finding in check(small).findings}
+    assert named == {volume.name for volume in small.volumes()}
+
+
+@pytest.mark.parametrize("name", ["volume", layout.BOOTSTRAP, layout.CHECKSUMS, layout.READ_ME])
+def test_a_missing_file_is_named_with_exit_code_16(
+    small: SmallBundle, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = small.volumes()[1].name if name == "volume" else name
+    (small.out / gone).unlink()
+    assert run(["verify", str(small.out), "--key", str(small.public), "--quiet"]) == 16
+    assert gone in capsys.readouterr().err
+
+
+def test_a_file_that_does_not_belong_is_noted_but_does_no_harm(small: SmallBundle) -> None:
+    (small.out / "System Volume Information").mkdir()
+    result = check(small)
+    assert result.strangers == ("System Volume Information",)
+    result.raise_if_bad()
+
+
+def test_the_wrong_key_and_no_key_are_refused(small: SmallBundle, tmp_path: Path) -> None:
+    wiring.generate_keys(tmp_path / "o.key.pem", tmp_path / "o.pub.pem")
+    assert run(["verify", str(small.out), "--key", str(tmp_path / "o.pub.pem")]) == 8
+    assert run(["verify", str(small.out)]) == 8
+    assert run(["verify", str(small.out), "--key", str(tmp_path / "none.pem")]) == 19
+    assert run(["verify", str(small.out), "--key", str(small.private)]) == 19
+    both = ["--key", str(tmp_path / "o.pub.pem"), "--key", str(small.public)]
+    assert run(["verify", str(small.out), *both, "--quiet"]) == 0
+
+
+def test_an_edited_manifest_is_refused_before_it_is_parsed(small: SmallBundle) -> None:
+    (small.out / layout.MANIFEST).write_bytes(b"{ not even json")
+    with pytest.raises(TrustError):
+        check(small)
+
+
+def test_unsigned_is_an_explicit_policy_and_a_bad_signature_never_passes(small: SmallBundle) -> None:
+    flip(small.out / layout.SIGNATURE, 5)
+    with pytest.raises(TrustError):
+        check(small, allow_unsigned=True)
+    (small.out / layout.SIGNATURE).unlink()
+    with pytest.raises(TrustError):
+        check(small)
+    result = check(small, allow_unsigned=True)
+    assert not result.verified.signed
+    # SHA256SUMS still lists the signature that was taken away.
+    assert [finding.where for finding in result.findings] == [layout.CHECKSUMS]
+
+
+def resign(small: SmallBundle, data: bytes) -> None:
+    (small.out / layout.MANIFEST).write_bytes(data)
+    (small.out / layout.SIGNATURE).write_bytes(wiring.signer(small.private).sign(data))
+
+
+def test_a_signed_manifest_of_another_format_version_is_refused(small: SmallBundle) -> None:
+    data = json.loads((small.out / layout.MANIFEST).read_bytes())
+    resign(small, json.dumps({**data, "format_version": 99, "new": 1}).encode())
+    with pytest.raises(FormatError, match="format_version 99"):
+        check(small)
+
+
+@pytest.mark.parametrize("path", ["../../etc/x", "/etc/x", "models/toy/../../x", "a\\b", "con"])
+def test_a_signed_manifest_with_a_hostile_path_is_refused(small: SmallBundle, path: str) -> None:
+    manifest = parse_manifest((small.out / layout.MANIFEST).read_bytes())
+    entry = manifest.entries[0].model_copy(update={"path": path})
+    resign(small, to_bytes(manifest.model_copy(update={"entries": (entry, *manifest.entries[1:])})))
+    with pytest.raises(FormatError):
+        check(small)
+
+
+def test_a_signed_manifest_that_lies_about_offsets_is_refused(small: SmallBundle) -> None:
+    manifest = parse_manifest((small.out / layout.MANIFEST).read_bytes())
+    entry = next(e for e in manifest.entries if e.size > 10)
+    part = entry.parts[0].model_copy(update={"offset": entry.parts[0].offset + 1})
+    bad = entry.model_copy(update={"parts": (part, *entry.parts[1:])})
+    entries = tuple(bad if e is entry else e for e in manifest.entries)
+    resign(small, to_bytes(manifest.model_copy(update={"entries": entries})))
+    with pytest.raises(FormatError):
+        check(small)
+
+
+def test_a_folder_without_a_bundle_says_so(tmp_path: Path) -> None:
+    assert run(["verify", str(tmp_path / "none"), "--unsigned"]) == 17
+    with pytest.raises(MissingVolumeError):
+        small = SmallBundle(tmp_path)
+        small.out.mkdir()
+        verify(small.out, verifiers=(), form=wiring.volume_format(), progress=SilentProgress(),
+               allow_unsigned=True)  # fmt: skip
+
+
+def test_mixed_volumes_of_two_bundles_are_found(small: SmallBundle, tmp_path: Path) -> None:
+    other = SmallBundle(tmp_path / "other", args=("--other",))
+    other.prepare()
+    (other.folder / "model" / "toy.gguf").write_bytes(b"\1" * 500_000)
+    other.build_only()
+    victim = small.volumes()[1]
+    shutil.copy(other.out / victim.name, victim)
+    assert {f.where.split(":")[0] for f in check(small).findings} == {victim.name}

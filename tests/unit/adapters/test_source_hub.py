@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import HfApi, close_session, constants, hf_hub_download
+
+from bundler.adapters.source_hub import HubSource
+from bundler.demo.hub import Fault, LoopbackHub
+from bundler.domain.lock import LockedFile, LockedModel
+from bundler.domain.spec import ModelRef
+from bundler.errors import SourceError, SpaceError
+from bundler.format.digests import digest_bytes, git_blob_sha1
+
+REPO = "acme/tiny"
+WEIGHTS = os.urandom(300_000)
+CONFIG = b'{"architectures": ["Tiny"]}\n'
+CARD = b"---\nlicense: apache-2.0\n---\n# Tiny\n"
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoopbackHub:
+    # No user's home, token or proxy takes part.
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "home" / "token"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    folder = tmp_path / "hub" / REPO
+    (folder / "sub").mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(WEIGHTS)
+    (folder / "config.json").write_bytes(CONFIG)
+    (folder / "README.md").write_bytes(CARD)
+    (folder / "sub" / "empty.txt").touch()
+    return LoopbackHub(tmp_path / "hub", tokens={"acme/gated": "hf_right"}, page=2)
+
+
+@pytest.fixture
+def url(hub: LoopbackHub) -> Iterator[str]:
+    close_session()
+    with hub as address:
+        yield address
+        close_session()
+
+
+def _source(url: str, **more: object) -> HubSource:
+    return HubSource(endpoint=url, **{"token": False, "pause_s": 0.0, **more})  # type: ignore[arg-type]
+
+
+def _ref(**more: object) -> ModelRef:
+    return ModelRef.model_validate({"repo": REPO, "revision": "main", **more})
+
+
+def _pinned(url: str, path: str = "model.safetensors") -> tuple[LockedModel, LockedFile]:
+    model = _source(url).pin(_ref(), Path())
+    return model, next(file for file in model.files if file.path == path)
+
+
+def _sent(hub: LoopbackHub) -> list[tuple[str | None, int]]:
+    return [
+        (request.range, request.sent) for request in hub.requests if "/resolve/" in request.path
+    ]
+
+
+def test_a_branch_is_pinned_to_its_commit_with_sizes_digests_and_licence(
+    hub: LoopbackHub, url: str
+) -> None:
+    model = _source(url).pin(_ref(), Path())
+    assert (model.name, model.source, model.origin) == ("tiny", "hub", REPO)
+    assert model.revision == hub.commit(REPO)
+    assert model.licence == "apache-2.0"
+    assert [file.path for file in model.files] == [
+        "README.md", "config.json", "model.safetensors", "sub/empty.txt"
+    ]  # fmt: skip
+    weights = model.files[2]
+    assert (weights.size, weights.sha256, weights.git_sha1) == (
+        len(WEIGHTS), digest_bytes(WEIGHTS).sha256, None
+    )  # fmt: skip
+    config = model.files[1]
+    assert (config.sha256, config.git_sha1) == (
+        None, git_blob_sha1(hub.root / REPO / "config.json")
+    )  # fmt: skip
+    assert not any(request.path.endswith("agent-harnesses") for request in hub.requests)
+
+
+def test_a_commit_is_pinned_to_itself(hub: LoopbackHub, url: str) -> None:
+    commit = hub.commit(REPO)
+    assert _source(url).pin(_ref(revision=commit), Path()).revision == commit
+
+
+def test_filters_work_as_the_hub_client_has_them(url: str) -> None:
+    model = _source(url).pin(_ref(include=["*.json", "sub/"], exclude=["config*"]), Path())
+    assert [file.path for file in model.files] == ["sub/empty.txt"]
+
+
+def test_filters_that_leave_nothing_are_refused(url: str) -> None:
+    with pytest.raises(SourceError, match="none of its 4 files is left after the filters"):
+        _source(url).pin(_ref(include=["*.gguf"]), Path())
+
+
+@pytest.mark.parametrize(
+    ("ref", "message", "hint"),
+    [
+        ({"repo": "acme/none"}, "no such repository", "HF_TOKEN"),
+        ({"revision": "v9"}, "no such revision", "`revision`"),
+    ],
+)
+def test_what_does_not_exist_is_named_with_what_to_do(
+    url: str, ref: dict[str, str], message: str, hint: str
+) -> None:
+    with pytest.raises(SourceError, match=message) as caught:
+        _source(url).pin(_ref(**ref), Path())
+    assert hint in caught.value.hint
+    assert url in str(caught.value)
+
+
+def test_a_gated_repository_is_refused_when_pinned_and_opens_with_its_token(
+    hub: LoopbackHub, url: str
+) -> None:
+    (hub.root / REPO).rename(hub.root / "acme/gated")
+    for token in (False, "hf_wrong"):
+        with pytest.raises(SourceError, match="access is restricted") as caught:
+            _source(url, token=token).pin(_ref(repo="acme/gated"), Path())
+        assert "HF_TOKEN" in caught.value.hint
+    assert _source(url, token="hf_right").pin(_ref(repo="acme/gated"), Path()).files
+
+
+def test_offline_mode_says_which_variable_to_unset(
+    url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model, file = _pinned(url)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    for attempt in (
+        lambda: _source(url).pin(_ref(), Path()),
+        lambda: _source(url).fetch(model, file, tmp_path / "into", Path()),
+    ):
+        with pytest.raises(SourceError, match="set to offline") as caught:
+            attempt()
+        assert "HF_HUB_OFFLINE" in caught.value.hint
+
+
+def test_a_refused_connection_is_one_line_without_the_password(
+    hub: LoopbackHub, url: str, tmp_path: Path
+) -> None:
+    model, file = _pinned(url)
+    dead = "http://user:secret@127.0.0.1:9"
+    for attempt in (
+        lambda: _source(dead).pin(_ref(), Path()),
+        lambda: _source(dead).fetch(model, file, tmp_path, Path()),
+    ):
+        with pytest.raises(SourceError, match="refused") as caught:
+            attempt()
+        assert "proxy" in caught.value.hint
+        assert "secret" not in str(caught.value)
+
+
+def test_an_unsafe_path_is_refused_before_anything_is_written(url: str, tmp_path: Path) -> None:
+    model, file = _pinned(url)
+    evil = file.model_copy(update={"path": "../outside"})
+    with pytest.raises(SourceError, match="refused"):
+        _source(url).fetch(model, evil, tmp_path / "into", Path())
+    assert not (tmp_path / "into").exists()
+
+
+def test_every_file_arrives_whole_and_is_counted(
+    hub: LoopbackHub, url: str, tmp_path: Path
+) -> None:
+    counted: list[int] = []
+    source = _source(url, on_bytes=counted.append)
+    model = source.pin(_ref(), Path())
+    for file in model.files:
+        path = source.fetch(model, file, tmp_path / "into", Path())
+        assert path == tmp_path / "into" / file.path
+        assert path.read_bytes() == (hub.root / REPO / file.path).read_bytes()
+    assert sum(counted) == model.size
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_complete_file_is_not_asked_for_again(hub: LoopbackHub, url: str, tmp_path: Path) -> None:
+    model, file = _pinned(url)
+    for _ in range(2):
+        _source(url).fetch(model, file, tmp_path, Path())
+    assert _sent(hub) == [(None, len(WEIGHTS))]
+
+
+def test_a_cut_connection_is_resumed_within_the_call_without_sending_a_byte_twice(
+    hub: LoopbackHub, url: str, tmp_path: Path
+) -> None:
+    model, file = _pinned(url)
+    hub.faults.append(Fault("model.safetensors", cut_after=100_000))
+    path = _source(url).fetch(model, file, tmp_path, Path())
+    assert path.read_bytes() == WEIGHTS
+    assert _sent(hub) == [(None, 100_000), ("bytes=100000-", 200_000)]
+
+
+def test_a_second_call_resumes_what_a_failed_one_left(
+    hub: LoopbackHub, url: str, tmp_path: Path
+) -> None:
+    model, file = _pinned(url)
+    hub.faults += [
+        Fault("model.safetensors", cut_after=100_000),
+        Fault("model.safetensors", status=503, times=4),
+    ]
+    with pytest.raises(SourceError, match="HTTP 503") as caught:
+        _source(url).fetch(model, file, tmp_path, Path())
+    assert "resumes" in caught.value.hint
+    hub.requests.clear()
+    assert _source(url).fetch(model, file, tmp_path, Path()).read_bytes() == WEIGHTS
+    assert _sent(hub) == [("bytes=100000-", 200_000)]
+
+
+@pytest.mark.parametrize("path", [f"/revision/{'main'}", "model.safetensors"])
+def test_a_busy_server_is_asked_again(
+    hub: LoopbackHub, url: str, tmp_path: Path, path: str
+) -> None:
+    hub.faults.append(Fault(path, status=503))
+    model, file = _pinned(url)
+    assert _source(url).fetch(model, file, tmp_path, Path()).read_bytes() == WEIGHTS
+
+
+def test_a_partial_that_is_too_long_is_thrown_away(url: str, tmp_path: Path) -> None:
+    model, file = _pinned(url)
+    (tmp_path / file.path).write_bytes(bytes(file.size + 1))
+    assert _source(url).fetch(model, file, tmp_path, Path()).read_bytes() == WEIGHTS
+
+
+def test_a_partial_longer_than_the_hubs_file_is_thrown_away_and_named(
+    url: str, tmp_path: Path
+) -> None:
+    model, file = _pinned(url)
+    longer = file.model_copy(update={"size": file.size + 10})
+    (tmp_path / file.path).write_bytes(bytes(file.size + 5))
+    with pytest.raises(SourceError, match="HTTP 416"):
+        _source(url).fetch(model, longer, tmp_path, Path())
+    assert not (tmp_path / file.path).exists()
+
+
+def test_a_file_longer_than_the_lock_says_is_refused(url: str, tmp_path: Path) -> None:
+    model, file = _pinned(url)
+    with pytest.raises(SourceError, match="more than the 10 bytes"):
+        _source(url).fetch(model, file.model_copy(update={"size": 10}), tmp_path, Path())
+    assert not (tmp_path / file.path).exists()
+
+
+def test_a_file_that_the_revision_lacks_is_named(url: str, tmp_path: Path) -> None:
+    model, file = _pinned(url)
+    with pytest.raises(SourceError, match=r"gone\.bin at .*: no such file at this revision"):
+        _source(url).fetch(model, file.model_copy(update={"path": "gone.bin"}), tmp_path, Path())
+
+
+def test_a_full_disk_is_a_space_error(url: str, tmp_path: Path) -> None:
+    model, file = _pinned(url)
+    (tmp_path / file.path).symlink_to("/dev/full")
+    with pytest.raises(SpaceError):
+        _source(url).fetch(model, file, tmp_path, Path())
+
+
+def test_a_file_over_the_librarys_http_limit_goes_through_the_library(
+    hub: LoopbackHub, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, file = _pinned(url)
+    gone = file.model_copy(update={"path": "gone.bin"})
+    monkeypatch.setattr("bundler.adapters.source_hub._BY_LIBRARY_OVER", 1000)
+    assert _source(url).fetch(model, file, tmp_path / "a", Path()).read_bytes() == WEIGHTS
+    with pytest.raises(SourceError, match="no such file at this revision"):
+        _source(url).fetch(model, gone, tmp_path / "b", Path())
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_loopback_hub_lists_trees_in_pages_for_the_real_client(
+    hub: LoopbackHub, url: str
+) -> None:
+    api = HfApi(endpoint=url, token=False)
+    flat = [entry.path for entry in api.list_repo_tree(REPO)]
+    assert flat == ["README.md", "config.json", "model.safetensors", "sub"]
+    whole = list(api.list_repo_tree(REPO, recursive=True, revision=hub.commit(REPO)))
+    assert [entry.path for entry in whole] == [*flat, "sub/empty.txt"]
+    assert whole[2].lfs.sha256 == digest_bytes(WEIGHTS).sha256  # type: ignore[union-attr]
+    assert [entry.path for entry in api.list_repo_tree(REPO, "sub")] == ["sub/empty.txt"]
+
+
+@pytest.mark.parametrize("xet_off", [True, False])
+def test_the_loopback_hub_serves_the_librarys_own_download(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, xet_off: bool
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", xet_off)
+    path = hf_hub_download(
+        REPO, "model.safetensors", local_dir=tmp_path / "into", endpoint=url, token=False
+    )
+    assert Path(path).read_bytes() == WEIGHTS
+
+
+def test_the_loopback_hub_can_serve_wrong_bytes_of_the_right_size(
+    hub: LoopbackHub, url: str, tmp_path: Path
+) -> None:
+    model, file = _pinned(url)
+    hub.faults.append(Fault("model.safetensors", wrong_bytes=True))
+    found = _source(url).fetch(model, file, tmp_path, Path()).read_bytes()
+    assert len(found) == len(WEIGHTS)
+    assert found != WEIGHTS
