@@ -85,13 +85,22 @@ class CommandRunner(Protocol):
 
 
 class ModelSource(Protocol):
-    """Somewhere model files come from. Raises only `SourceError`."""
+    """Somewhere model files come from.
+
+    Raises only `SourceError`, and of the disk `SpaceError` or `FileAccessError`.
+    """
 
     def pin(self, ref: ModelRef, base: Path) -> LockedModel:
         """Resolve to one immutable revision. Paths in `ref` are relative to `base`."""
 
-    def fetch(self, model: LockedModel, file: LockedFile, into: Path, base: Path) -> Path:
-        """Bring one file below the folder `into` (resuming) and give its path."""
+    def fetch(
+        self, model: LockedModel, file: LockedFile, into: Path, base: Path, task: Task
+    ) -> Path:
+        """Bring one file below the folder `into` (resuming), and give its path.
+
+        `task` counts bytes as they arrive, those that lay there already included. A source whose
+        files are read where they lie counts nothing.
+        """
 
 
 @dataclass(frozen=True)

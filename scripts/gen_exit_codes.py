@@ -20,8 +20,16 @@ def render() -> str:
             if kind.__module__ == "bundler.errors"
         ),
         (errors.EXIT_FAIL, "result, not an error: verdict FAIL", "`airbundle report`"),
-        (errors.EXIT_INCONCLUSIVE, "result, not an error: verdict INCONCLUSIVE", "`airbundle report`"),
-        (errors.EXIT_INTERRUPTED, "interrupted (Ctrl-C)", "Run the same command again to continue."),
+        (
+            errors.EXIT_INCONCLUSIVE,
+            "result, not an error: verdict INCONCLUSIVE",
+            "`airbundle report`",
+        ),
+        (
+            errors.EXIT_INTERRUPTED,
+            "interrupted (Ctrl-C)",
+            "Run the same command again to continue.",
+        ),
     ]
     lines = [
         "# Exit codes",

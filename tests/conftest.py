@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -67,11 +66,11 @@ def small(session_bundle: SmallBundle, tmp_path: Path) -> SmallBundle:
 
 
 @pytest.fixture
-def free_port() -> Iterator[int]:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    yield int(port)
+    return int(port)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import requests
+import urllib3
 
 from bundler.errors import SourceError, disk_errors
 from bundler.format.digests import CHUNK, read_chunks
@@ -55,7 +56,7 @@ class HttpDownloader:
                 if self._attempt(url, into, task):
                     return
                 reason = "the server is busy"
-            except requests.RequestException as cause:
+            except (requests.RequestException, urllib3.exceptions.HTTPError) as cause:
                 reason = str(cause) or type(cause).__name__
             time.sleep(min(2**attempt, 8) if attempt + 1 < _ATTEMPTS else 0)
         raise SourceError(f"{_plain(url)}: {reason}")
@@ -83,9 +84,13 @@ class HttpDownloader:
             if answer.status_code == 200 and have:
                 task.advance(-have)
             mode = "ab" if answer.status_code == 206 else "wb"
-            with disk_errors("writing", into), into.open(mode) as file:
+            with disk_errors("writing", into):
+                file = into.open(mode, buffering=0)
+            with file:
                 for chunk in _body(answer):
-                    file.write(chunk)
+                    # Not around the loop: requests' own errors are OSErrors too.
+                    with disk_errors("writing", into):
+                        file.write(chunk)
                     task.advance(len(chunk))
         return True
 
@@ -105,9 +110,10 @@ class _Incomplete(requests.RequestException):
 
 
 def _body(answer: requests.Response) -> Iterator[bytes]:
+    """Pieces as they arrive: of a larger one, all would be lost when the line is cut."""
     promised = answer.headers.get("Content-Length")
     got = 0
-    for chunk in answer.iter_content(CHUNK):
+    while chunk := answer.raw.read1(CHUNK):
         got += len(chunk)
         yield chunk
     if promised is not None and got < int(promised):

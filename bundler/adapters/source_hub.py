@@ -2,8 +2,7 @@
 
 Names, revisions, credentials, proxies and errors are the library's business. The bytes are streamed
 here, over the library's connection, because its own download keeps nothing of a file that was cut:
-version 2 writes to a name made up for each call and deletes it when the call fails, so that a rerun
-fetches a 5 GB shard from its first byte.
+version 2 deletes it when the call fails, so that a rerun fetches a 5 GB shard from its first byte.
 """
 
 from __future__ import annotations
@@ -38,6 +37,7 @@ from bundler.domain.lock import LockedFile, LockedModel
 from bundler.domain.spec import ModelRef
 from bundler.errors import BundlerError, FormatError, SourceError, disk_errors
 from bundler.format.safepath import check_path
+from bundler.ports import Task
 
 # Else each request states what is installed here, and one more asks for a list of agents.
 constants.HF_HUB_DISABLE_TELEMETRY = True
@@ -81,8 +81,6 @@ class HubSource:
     Args:
         endpoint: base address of the Hub; None for the library's own (HF_ENDPOINT).
         token: access token; None for the library's own (HF_TOKEN or a login), False for none.
-        on_bytes: told of each piece that arrives, in bytes; less than zero when bytes that were
-            counted before have to be fetched again.
         pause_s: seconds before the second attempt; doubled before each further one.
     """
 
@@ -91,12 +89,10 @@ class HubSource:
         *,
         endpoint: str | None = None,
         token: str | bool | None = None,
-        on_bytes: Callable[[int], None] | None = None,
         pause_s: float = 1.0,
     ) -> None:
         self._endpoint = (endpoint or constants.ENDPOINT).rstrip("/")
         self._token = token
-        self._on_bytes = on_bytes or (lambda amount: None)
         self._pause_s = pause_s
 
     def pin(self, ref: ModelRef, base: Path) -> LockedModel:
@@ -138,7 +134,9 @@ class HubSource:
             files=tuple(files),
         )
 
-    def fetch(self, model: LockedModel, file: LockedFile, into: Path, base: Path) -> Path:
+    def fetch(
+        self, model: LockedModel, file: LockedFile, into: Path, base: Path, task: Task
+    ) -> Path:
         """Complete `into/<path>` from where it ends; no request when it has its size already.
 
         Whether the bytes are right is for the caller to check.
@@ -155,24 +153,26 @@ class HubSource:
             if path.exists() and path.stat().st_size > file.size:
                 path.unlink()
             path.touch()
+            task.advance(path.stat().st_size)
         with self._explained(what):
             if file.size <= _BY_LIBRARY_OVER:
-                self._complete(model, file, path)
+                self._complete(model, file, path, task)
             elif path.stat().st_size < file.size:
                 self._fetch_by_library(model, file, into, path)
+                task.advance(file.size)
         if path.stat().st_size > file.size:
             path.unlink()
             raise SourceError(f"{what}: the Hub sent more than the {file.size} bytes of the lock")
         return path
 
-    def _complete(self, model: LockedModel, file: LockedFile, path: Path) -> None:
+    def _complete(self, model: LockedModel, file: LockedFile, path: Path, task: Task) -> None:
         url = hf_hub_url(model.origin, file.path, revision=model.revision, endpoint=self._endpoint)
         have = most = path.stat().st_size
         idle = 0
         while have < file.size:
             trouble: Exception | None = None
             try:
-                self._append(url, path, have)
+                self._append(url, path, have, task)
             except Exception as cause:
                 if not _passing(cause):
                     raise
@@ -185,7 +185,7 @@ class HubSource:
             if have < file.size:
                 time.sleep(self._pause_s * 2**idle)
 
-    def _append(self, url: str, path: Path, have: int) -> None:
+    def _append(self, url: str, path: Path, have: int, task: Task) -> None:
         # Compressed on the way, a range would count other bytes than the file's.
         headers = {**build_hf_headers(token=self._token), "Accept-Encoding": "identity"}
         if have:
@@ -197,12 +197,12 @@ class HubSource:
             hf_raise_for_status(answer)
             resumed = answer.status_code == 206
             if have and not resumed:
-                self._on_bytes(-have)
+                task.advance(-have)
             with disk_errors("writing", path), path.open("ab" if resumed else "wb") as out:
                 # Pieces as they arrive: a larger chunk would be lost whole when the line is cut.
                 for piece in answer.iter_bytes():
                     out.write(piece)
-                    self._on_bytes(len(piece))
+                    task.advance(len(piece))
 
     def _fetch_by_library(
         self, model: LockedModel, file: LockedFile, into: Path, path: Path
@@ -218,7 +218,6 @@ class HubSource:
             endpoint=self._endpoint,
             token=self._token,
         )
-        self._on_bytes(file.size)
 
     def _patiently(self, ask: Callable[[], Any]) -> Any:
         for attempt in range(_ATTEMPTS - 1):

@@ -19,6 +19,7 @@ from bundler.domain.spec import ModelRef
 from bundler.errors import FormatError, SourceError
 from bundler.format.digests import digest_file
 from bundler.format.safepath import check_path
+from bundler.ports import Task
 
 # Histories and download records, not the model's own files.
 _SKIPPED_FOLDERS = {".git", ".cache"}
@@ -60,7 +61,9 @@ class LocalSource:
             files=files,
         )
 
-    def fetch(self, model: LockedModel, file: LockedFile, into: Path, base: Path) -> Path:
+    def fetch(
+        self, model: LockedModel, file: LockedFile, into: Path, base: Path, task: Task
+    ) -> Path:
         """The file's own place; `into` stays untouched.
 
         Raises:
@@ -80,11 +83,6 @@ class GgufSource:
         """
         origin = ref.path or ""
         first = base / origin
-        if ref.include or ref.exclude:
-            raise SourceError(
-                f"models: {first}: a gguf model is one file, so that there is nothing to filter",
-                hint="Take `include` and `exclude` from the model in the spec.",
-            )
         with _readable():
             parts = _parts(first)
             for part in parts:
@@ -92,7 +90,9 @@ class GgufSource:
             files = tuple(_lock(first.parent, part) for part in parts)
         return LockedModel(name=ref.label, source=ref.source, origin=origin, files=files)
 
-    def fetch(self, model: LockedModel, file: LockedFile, into: Path, base: Path) -> Path:
+    def fetch(
+        self, model: LockedModel, file: LockedFile, into: Path, base: Path, task: Task
+    ) -> Path:
         """The file's own place; `into` stays untouched.
 
         Raises:
@@ -135,9 +135,9 @@ def _files(root: Path, ref: ModelRef) -> Iterator[str]:
 
 
 def _check_link(path: Path, inside: Path) -> None:
-    target = path.resolve()
-    if not target.exists():
+    if not path.exists():
         raise SourceError(f"models: {path}: the link leads to nothing", hint=_LINK_HINT)
+    target = path.resolve()
     if target.is_dir():
         raise SourceError(f"models: {path}: a link to a folder", hint=_LINK_HINT)
     if not target.is_relative_to(inside):

@@ -128,13 +128,11 @@ class Fetcher:
 
         def bring(task: Task) -> Blob:
             if model.source != "hub":
-                path = self.sources[model.source]().fetch(model, file, self.base, self.base)
+                path = self.sources[model.source]().fetch(model, file, self.base, self.base, task)
                 return _in_place(path, what, file.sha256, task)
             folder = self.store.partial(f"{model.origin}@{model.revision}")
-            path = self.sources["hub"]().fetch(model, file, folder, self.base)
-            blob = self.store.admit(path, what, sha256=file.sha256, git_sha1=file.git_sha1)
-            task.advance(file.size)
-            return blob
+            path = self.sources["hub"]().fetch(model, file, folder, self.base, task)
+            return self.store.admit(path, what, sha256=file.sha256, git_sha1=file.git_sha1)
 
         origin = f"{model.origin}@{model.revision}" if model.revision else model.origin
         return _Job(

@@ -71,6 +71,9 @@ def run(argv: list[str]) -> int:
         if type(error).__name__ == "Abort":
             return _interrupted()
         raise
+    if result == EXIT_INTERRUPTED:
+        # Typer turns Ctrl-C inside a command into this code, without a word.
+        return _interrupted()
     return result if isinstance(result, int) else 0
 
 

@@ -1,8 +1,6 @@
 """A model hub on this machine's loopback: folders, served as the public Hub serves repositories.
 
-With it the demo and the tests use the real client library without a network.
-    root/<owner>/<name>/<files>      one repository with one branch, `main`
-
+With it the demo and the tests use the real client library without a network.    root/<owner>/<name>/<files>      one repository with one branch, `main`
 What it knows of the protocol is what the client library sends and reads: model information, file
 tree, `resolve` with ranges, and the error codes in the headers.
 """
@@ -181,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return
         self._refuse(404)
 
-    do_HEAD = do_GET
+    do_HEAD = do_GET  # noqa: N815 - the standard library's name
 
     def _route(self, name: str, asked: dict[str, str], query: dict[str, list[str]]) -> None:
         repo = asked["repo"]

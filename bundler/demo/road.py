@@ -17,11 +17,11 @@ from pathlib import Path
 
 import yaml
 from bundler.demo.cpu_shim import write_cpu_shim_wheel
-from bundler.demo.hub import LoopbackHub
 from bundler.demo.tiny_gguf import write_tiny_gguf
 from bundler.demo.tiny_qwen35moe import write_tiny_qwen35_moe
 
 import bundler
+from bundler.demo.hub import LoopbackHub
 from bundler.errors import HostError, StateError, ToolError, disk_errors
 
 _SPECS = {"llama.cpp": "demo.yaml", "vllm": "demo-vllm.yaml"}
@@ -53,7 +53,9 @@ class Road:
         spec = self._write_spec()
         key = self._folder / "supplier"
         with LoopbackHub(self._folder / "hub") as endpoint:
-            env = {"HF_ENDPOINT": endpoint, "HF_HUB_DISABLE_TELEMETRY": "1"}
+            # A proxy of this shell must not be asked for the loopback Hub.
+            local = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+            env = {"HF_ENDPOINT": endpoint, **local}
             self._airbundle("keygen", "--out", str(key))
             self._airbundle("plan", str(spec), env=env)
             self._airbundle(

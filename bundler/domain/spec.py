@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
@@ -9,7 +10,8 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from bundler.domain.record import Record
 from bundler.domain.sizes import MEDIA, parse_size
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Medium = Literal[
     "fat32", "exfat", "dvd", "dvd-dl", "bd25", "bd50", "16GB-usb", "32GB-usb", "64GB-usb"
@@ -53,7 +55,7 @@ class ModelRef(Record):
     )
     name: Name | None = Field(None, description="Folder name in the bundle; from repo or path.")
     repo: str | None = Field(
-        None, pattern=r"^[\w.-]+/[\w.-]+$", description="Hub repository, `owner/name`."
+        None, pattern=r"^\w[\w.-]*/\w[\w.-]*$", description="Hub repository, `owner/name`."
     )
     path: str | None = Field(None, description="Folder or file, relative to the spec.")
     revision: str | None = Field(
@@ -71,6 +73,12 @@ class ModelRef(Record):
                 raise ValueError("a model from the hub needs `revision` (a commit, branch or tag)")
         elif not self.path or self.repo or self.revision:
             raise ValueError(f"a {self.source} model needs `path`, and no `repo` or `revision`")
+        if self.source == "gguf" and (self.include or self.exclude):
+            raise ValueError(
+                "a gguf model is one file: `include` and `exclude` mean nothing for it"
+            )
+        if not re.match(NAME_PATTERN, self.label):
+            raise ValueError(f"{self.label!r} cannot be a folder name in the bundle; give `name`")
         return self
 
     @property

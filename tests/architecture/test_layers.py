@@ -72,7 +72,10 @@ def test_every_import_points_inward() -> None:
 
 
 def test_the_rule_catches_a_planted_violation() -> None:
-    planted = [("build/x.py", "from bundler.deploy.root import Root"), ("domain/y.py", "import bundler.ports")]
+    planted = [
+        ("build/x.py", "from bundler.deploy.root import Root"),
+        ("domain/y.py", "import bundler.ports"),
+    ]
     assert broken_rules(planted) == ["build/x.py imports deploy", "domain/y.py imports ports"]
 
 

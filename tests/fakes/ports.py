@@ -47,3 +47,17 @@ class FolderResolver:
             )
             for path in sorted(self._closures(request))
         )
+
+
+class Count:
+    """A task that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[int] = []
+
+    def advance(self, amount: int) -> None:
+        self.told.append(amount)
+
+    @property
+    def total(self) -> int:
+        return sum(self.told)

@@ -11,7 +11,7 @@ from typing import Any
 
 from bundler import wiring
 from bundler.adapters.fetch_http import HttpDownloader
-from bundler.build.pipeline import Built, BuildTools, build, make_lock
+from bundler.build.pipeline import BuildTools, Built, build, make_lock
 from bundler.build.toolwheel import write_tool_wheel
 from bundler.cli.console import SilentProgress
 from bundler.domain.lock import Lock

@@ -76,6 +76,8 @@ def main():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if not os.path.isfile(option("-m", "")):
         raise SystemExit("no model")
-    print("toy engine: proxies", [k for k in os.environ if k.lower().endswith("_proxy")], flush=True)
+    print(
+        "toy engine: proxies", [k for k in os.environ if k.lower().endswith("_proxy")], flush=True
+    )
     ThreadingHTTPServer.daemon_threads = True
     ThreadingHTTPServer(("127.0.0.1", int(option("--port"))), Handler).serve_forever()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from bundler.demo.tiny_qwen35moe import write_tiny_qwen35_moe
 
 pytestmark = pytest.mark.engine
@@ -55,7 +54,9 @@ def check_volumes(bundle: Path) -> None:
     assert len(volumes) > 1
     for volume in volumes:
         subprocess.run(["unzip", "-tqq", volume], check=True)
-        subprocess.run([sys.executable, "-m", "zipfile", "-t", volume], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-m", "zipfile", "-t", volume], check=True, stdout=subprocess.DEVNULL
+        )
     subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=bundle, check=True)
 
 

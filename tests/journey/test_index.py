@@ -61,7 +61,9 @@ def test_the_closed_halfs_own_closure_exists_for_ubuntu_22_04() -> None:
     # The connected half's clients do not cross.
     assert not {"huggingface-hub", "pip-tools", "requests"} & names
     natives = [w.filename for w in closure if "none-any" not in w.filename]
-    assert all(any(tag in name for tag in ("cp310", "abi3", "py3-none")) for name in natives), natives
+    assert all(any(tag in name for tag in ("cp310", "abi3", "py3-none")) for name in natives), (
+        natives
+    )
 
 
 def test_markers_are_those_of_the_target_not_of_this_host() -> None:
@@ -74,10 +76,26 @@ def test_markers_are_those_of_the_target_not_of_this_host() -> None:
 @pytest.mark.parametrize(
     ("requirement", "target", "what"),
     [
-        ("vllm==0.17.1", Target(python="3.14", glibc="2.31"), "the index has no wheel for linux x86_64"),
-        ("vllm==0.17.1", Target(python="3.12", glibc="2.28"), r"vllm==0\.17\.1: the index has no wheel"),
-        ("docopt==0.6.2", Target(python="3.12", glibc="2.31"), r"docopt==0\.6\.2: the index has no wheel"),
-        ("airbundle-no-such-package==1", Target(python="3.12", glibc="2.31"), "airbundle-no-such-package"),
+        (
+            "vllm==0.17.1",
+            Target(python="3.14", glibc="2.31"),
+            "the index has no wheel for linux x86_64",
+        ),
+        (
+            "vllm==0.17.1",
+            Target(python="3.12", glibc="2.28"),
+            r"vllm==0\.17\.1: the index has no wheel",
+        ),
+        (
+            "docopt==0.6.2",
+            Target(python="3.12", glibc="2.31"),
+            r"docopt==0\.6\.2: the index has no wheel",
+        ),
+        (
+            "airbundle-no-such-package==1",
+            Target(python="3.12", glibc="2.31"),
+            "airbundle-no-such-package",
+        ),
     ],
 )
 def test_an_index_without_a_wheel_for_the_target_is_one_line(

@@ -39,7 +39,9 @@ def test_stock_tools_accept_the_bundle(small: SmallBundle) -> None:
             assert done.returncode == 0, done.stdout + done.stderr
     sums = subprocess.run(["sha256sum", "-c", layout.CHECKSUMS], cwd=small.out, capture_output=True)
     assert sums.returncode == 0, sums.stdout
-    listed = {line.split("  ")[1] for line in (small.out / layout.CHECKSUMS).read_text().splitlines()}
+    listed = {
+        line.split("  ")[1] for line in (small.out / layout.CHECKSUMS).read_text().splitlines()
+    }
     assert listed == {path.name for path in small.out.iterdir()} - {layout.CHECKSUMS}
     checked = subprocess.run(
         ["openssl", "pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", small.public,
@@ -74,7 +76,9 @@ def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
         small.build_only()
 
 
-def test_a_source_that_changed_since_the_lock_is_refused_and_nothing_is_left(tmp_path: Path) -> None:
+def test_a_source_that_changed_since_the_lock_is_refused_and_nothing_is_left(
+    tmp_path: Path,
+) -> None:
     small = SmallBundle(tmp_path)
     small.prepare()
     lock = small.lock()

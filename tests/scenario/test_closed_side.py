@@ -52,7 +52,9 @@ def site(tmp_path: Path, free_port: int, capsys: pytest.CaptureFixture[str]) -> 
     made: list[Site] = []
 
     def make(*args: str, **changes: Any) -> Site:
-        small = SmallBundle(tmp_path / f"b{len(made)}", args=args, port=free_port, **changes).build()
+        small = SmallBundle(
+            tmp_path / f"b{len(made)}", args=args, port=free_port, **changes
+        ).build()
         made.append(Site(small, tmp_path / "root", capsys))
         return made[-1]
 
@@ -268,7 +270,9 @@ def test_a_failed_install_leaves_the_old_release_in_use(site: Any, tmp_path: Pat
 def test_a_file_that_drifted_in_the_store_is_not_installed(site: Any) -> None:
     here = site()
     here.bring()
-    big = max((here.root / "store").rglob("*"), key=lambda p: p.stat().st_size if p.is_file() else 0)
+    big = max(
+        (here.root / "store").rglob("*"), key=lambda p: p.stat().st_size if p.is_file() else 0
+    )
     big.chmod(0o644)
     data = bytearray(big.read_bytes())
     data[100] ^= 1

@@ -25,7 +25,9 @@ echo "CODES: $code $?"
 
 
 def can_mount() -> bool:
-    done = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True)
+    done = subprocess.run(
+        ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True
+    )
     return done.returncode == 0
 
 
@@ -66,7 +68,15 @@ def test_build_into_a_full_disk_leaves_no_bundle_and_continues(tmp_path: Path, s
         "try: small.build_only(out=Path(sys.argv[2]))\n"
         "except BundlerError as e: print('error:', e, file=sys.stderr); sys.exit(e.exit_code)"
     )
-    argv = ["env", "PYTHONPATH=.", sys.executable, "-c", script, str(small.folder), str(mount / "bundle")]
+    argv = [
+        "env",
+        "PYTHONPATH=.",
+        sys.executable,
+        "-c",
+        script,
+        str(small.folder),
+        str(mount / "bundle"),
+    ]
     said = in_a_small_disk(size, mount, argv, mount)
     assert "CODES: 6 0" in said, said
     assert "bundle " not in said.split("LEFT: ")[1].split("\n")[0].replace("bundle.partial ", "")

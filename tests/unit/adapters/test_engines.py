@@ -44,7 +44,11 @@ def test_the_kernel_is_chosen_as_each_vllm_version_wants_it(
     version: str, kernel: str, flags: list[str], env: dict[str, str]
 ) -> None:
     plan = VllmEngine().plan(install(version), service(kernel=kernel))
-    found = list(plan.argv[plan.argv.index("--moe-backend") :][:2]) if "--moe-backend" in plan.argv else []
+    found = (
+        list(plan.argv[plan.argv.index("--moe-backend") :][:2])
+        if "--moe-backend" in plan.argv
+        else []
+    )
     assert found == flags
     assert {k: v for k, v in plan.env.items() if "DEEP_GEMM" in k and k.startswith("VLLM")} == env
 
@@ -114,5 +118,5 @@ def test_llama_cpp_refuses_what_it_does_not_know(settings: dict[str, object], wh
 
 
 def test_a_model_without_gguf_is_refused() -> None:
-    with pytest.raises(SpecError, match="no .gguf"):
+    with pytest.raises(SpecError, match=r"no \.gguf"):
         LlamaCppEngine().plan(install("1", ("model.safetensors",)), service())

@@ -13,6 +13,7 @@ from bundler.domain.lock import LockedFile, LockedModel
 from bundler.domain.spec import ModelRef
 from bundler.errors import SourceError, SpaceError
 from bundler.format.digests import digest_bytes, git_blob_sha1
+from tests.fakes.ports import Count
 
 REPO = "acme/tiny"
 WEIGHTS = os.urandom(300_000)
@@ -58,9 +59,7 @@ def _pinned(url: str, path: str = "model.safetensors") -> tuple[LockedModel, Loc
 
 
 def _sent(hub: LoopbackHub) -> list[tuple[str | None, int]]:
-    return [
-        (request.range, request.sent) for request in hub.requests if "/resolve/" in request.path
-    ]
+    return [(item.range, item.sent) for item in hub.requests if "/resolve/" in item.path]
 
 
 def test_a_branch_is_pinned_to_its_commit_with_sizes_digests_and_licence(
@@ -133,7 +132,7 @@ def test_offline_mode_says_which_variable_to_unset(
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     for attempt in (
         lambda: _source(url).pin(_ref(), Path()),
-        lambda: _source(url).fetch(model, file, tmp_path / "into", Path()),
+        lambda: _source(url).fetch(model, file, tmp_path / "into", Path(), Count()),
     ):
         with pytest.raises(SourceError, match="set to offline") as caught:
             attempt()
@@ -147,7 +146,7 @@ def test_a_refused_connection_is_one_line_without_the_password(
     dead = "http://user:secret@127.0.0.1:9"
     for attempt in (
         lambda: _source(dead).pin(_ref(), Path()),
-        lambda: _source(dead).fetch(model, file, tmp_path, Path()),
+        lambda: _source(dead).fetch(model, file, tmp_path, Path(), Count()),
     ):
         with pytest.raises(SourceError, match="refused") as caught:
             attempt()
@@ -159,28 +158,28 @@ def test_an_unsafe_path_is_refused_before_anything_is_written(url: str, tmp_path
     model, file = _pinned(url)
     evil = file.model_copy(update={"path": "../outside"})
     with pytest.raises(SourceError, match="refused"):
-        _source(url).fetch(model, evil, tmp_path / "into", Path())
+        _source(url).fetch(model, evil, tmp_path / "into", Path(), Count())
     assert not (tmp_path / "into").exists()
 
 
 def test_every_file_arrives_whole_and_is_counted(
     hub: LoopbackHub, url: str, tmp_path: Path
 ) -> None:
-    counted: list[int] = []
-    source = _source(url, on_bytes=counted.append)
+    counted = Count()
+    source = _source(url)
     model = source.pin(_ref(), Path())
     for file in model.files:
-        path = source.fetch(model, file, tmp_path / "into", Path())
+        path = source.fetch(model, file, tmp_path / "into", Path(), counted)
         assert path == tmp_path / "into" / file.path
         assert path.read_bytes() == (hub.root / REPO / file.path).read_bytes()
-    assert sum(counted) == model.size
+    assert counted.total == model.size
     assert not (tmp_path / "home").exists()
 
 
 def test_a_complete_file_is_not_asked_for_again(hub: LoopbackHub, url: str, tmp_path: Path) -> None:
     model, file = _pinned(url)
     for _ in range(2):
-        _source(url).fetch(model, file, tmp_path, Path())
+        _source(url).fetch(model, file, tmp_path, Path(), Count())
     assert _sent(hub) == [(None, len(WEIGHTS))]
 
 
@@ -189,7 +188,7 @@ def test_a_cut_connection_is_resumed_within_the_call_without_sending_a_byte_twic
 ) -> None:
     model, file = _pinned(url)
     hub.faults.append(Fault("model.safetensors", cut_after=100_000))
-    path = _source(url).fetch(model, file, tmp_path, Path())
+    path = _source(url).fetch(model, file, tmp_path, Path(), Count())
     assert path.read_bytes() == WEIGHTS
     assert _sent(hub) == [(None, 100_000), ("bytes=100000-", 200_000)]
 
@@ -203,26 +202,26 @@ def test_a_second_call_resumes_what_a_failed_one_left(
         Fault("model.safetensors", status=503, times=4),
     ]
     with pytest.raises(SourceError, match="HTTP 503") as caught:
-        _source(url).fetch(model, file, tmp_path, Path())
+        _source(url).fetch(model, file, tmp_path, Path(), Count())
     assert "resumes" in caught.value.hint
     hub.requests.clear()
-    assert _source(url).fetch(model, file, tmp_path, Path()).read_bytes() == WEIGHTS
+    assert _source(url).fetch(model, file, tmp_path, Path(), Count()).read_bytes() == WEIGHTS
     assert _sent(hub) == [("bytes=100000-", 200_000)]
 
 
-@pytest.mark.parametrize("path", [f"/revision/{'main'}", "model.safetensors"])
+@pytest.mark.parametrize("path", ["/revision/main", "model.safetensors"])
 def test_a_busy_server_is_asked_again(
     hub: LoopbackHub, url: str, tmp_path: Path, path: str
 ) -> None:
     hub.faults.append(Fault(path, status=503))
     model, file = _pinned(url)
-    assert _source(url).fetch(model, file, tmp_path, Path()).read_bytes() == WEIGHTS
+    assert _source(url).fetch(model, file, tmp_path, Path(), Count()).read_bytes() == WEIGHTS
 
 
 def test_a_partial_that_is_too_long_is_thrown_away(url: str, tmp_path: Path) -> None:
     model, file = _pinned(url)
     (tmp_path / file.path).write_bytes(bytes(file.size + 1))
-    assert _source(url).fetch(model, file, tmp_path, Path()).read_bytes() == WEIGHTS
+    assert _source(url).fetch(model, file, tmp_path, Path(), Count()).read_bytes() == WEIGHTS
 
 
 def test_a_partial_longer_than_the_hubs_file_is_thrown_away_and_named(
@@ -232,28 +231,30 @@ def test_a_partial_longer_than_the_hubs_file_is_thrown_away_and_named(
     longer = file.model_copy(update={"size": file.size + 10})
     (tmp_path / file.path).write_bytes(bytes(file.size + 5))
     with pytest.raises(SourceError, match="HTTP 416"):
-        _source(url).fetch(model, longer, tmp_path, Path())
+        _source(url).fetch(model, longer, tmp_path, Path(), Count())
     assert not (tmp_path / file.path).exists()
 
 
 def test_a_file_longer_than_the_lock_says_is_refused(url: str, tmp_path: Path) -> None:
     model, file = _pinned(url)
     with pytest.raises(SourceError, match="more than the 10 bytes"):
-        _source(url).fetch(model, file.model_copy(update={"size": 10}), tmp_path, Path())
+        _source(url).fetch(model, file.model_copy(update={"size": 10}), tmp_path, Path(), Count())
     assert not (tmp_path / file.path).exists()
 
 
 def test_a_file_that_the_revision_lacks_is_named(url: str, tmp_path: Path) -> None:
     model, file = _pinned(url)
     with pytest.raises(SourceError, match=r"gone\.bin at .*: no such file at this revision"):
-        _source(url).fetch(model, file.model_copy(update={"path": "gone.bin"}), tmp_path, Path())
+        _source(url).fetch(
+            model, file.model_copy(update={"path": "gone.bin"}), tmp_path, Path(), Count()
+        )
 
 
 def test_a_full_disk_is_a_space_error(url: str, tmp_path: Path) -> None:
     model, file = _pinned(url)
     (tmp_path / file.path).symlink_to("/dev/full")
     with pytest.raises(SpaceError):
-        _source(url).fetch(model, file, tmp_path, Path())
+        _source(url).fetch(model, file, tmp_path, Path(), Count())
 
 
 def test_a_file_over_the_librarys_http_limit_goes_through_the_library(
@@ -262,9 +263,9 @@ def test_a_file_over_the_librarys_http_limit_goes_through_the_library(
     model, file = _pinned(url)
     gone = file.model_copy(update={"path": "gone.bin"})
     monkeypatch.setattr("bundler.adapters.source_hub._BY_LIBRARY_OVER", 1000)
-    assert _source(url).fetch(model, file, tmp_path / "a", Path()).read_bytes() == WEIGHTS
+    assert _source(url).fetch(model, file, tmp_path / "a", Path(), Count()).read_bytes() == WEIGHTS
     with pytest.raises(SourceError, match="no such file at this revision"):
-        _source(url).fetch(model, gone, tmp_path / "b", Path())
+        _source(url).fetch(model, gone, tmp_path / "b", Path(), Count())
     assert not (tmp_path / "home").exists()
 
 
@@ -296,6 +297,6 @@ def test_the_loopback_hub_can_serve_wrong_bytes_of_the_right_size(
 ) -> None:
     model, file = _pinned(url)
     hub.faults.append(Fault("model.safetensors", wrong_bytes=True))
-    found = _source(url).fetch(model, file, tmp_path, Path()).read_bytes()
+    found = _source(url).fetch(model, file, tmp_path, Path(), Count()).read_bytes()
     assert len(found) == len(WEIGHTS)
     assert found != WEIGHTS

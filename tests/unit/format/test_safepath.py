@@ -20,7 +20,9 @@ def test_hostile_paths_are_refused(path: str) -> None:
         check_path(path)
 
 
-@pytest.mark.parametrize("path", ["a", "models/모델/파일.gguf", "wheels/x-1+cpu.whl", ".gitattributes"])
+@pytest.mark.parametrize(
+    "path", ["a", "models/모델/파일.gguf", "wheels/x-1+cpu.whl", ".gitattributes"]
+)
 def test_ordinary_paths_are_accepted(path: str) -> None:
     assert check_path(path) == path
 

@@ -27,7 +27,12 @@ def write(path: Path, files: dict[str, bytes]) -> None:
 
 def test_unzip_and_zipfile_accept_it(tmp_path: Path) -> None:
     path = tmp_path / "v.zip"
-    files = {"a/b.txt": b"hello", "모델/설명.txt": "안녕".encode(), "empty": b"", "z.part1of2": b"\0" * 9999}
+    files = {
+        "a/b.txt": b"hello",
+        "모델/설명.txt": "안녕".encode(),
+        "empty": b"",
+        "z.part1of2": b"\0" * 9999,
+    }
     write(path, files)
     done = subprocess.run(["unzip", "-t", path], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -1,0 +1,235 @@
+"""Figures to verdicts. Pure: the same record always gives the same judgement.
+
+A level whose measurement is not what was asked for (no token counts, answers of another length, too few
+requests in flight) proves nothing either way, so its checks become INCONCLUSIVE with the reason. Only
+"nothing was answered" stands regardless: no better measurement would excuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bundler.accept.statistics import (
+    CONFIDENCE,
+    lower_bound,
+    requests_needed,
+    upper_bound,
+)
+from bundler.domain.facts import LevelMetrics, RequestSample
+from bundler.domain.spec import Acceptance, Expected, Slo
+from bundler.domain.verdict import Check, Verdict
+
+LEAST_LOAD = 0.8
+_REQUESTS_PER_WORKER = 5
+_P99_NEEDS = 100
+_PROMPT_TOLERANCE = 0.25
+
+Samples = Mapping[str, Sequence[RequestSample]]
+
+
+def sample_key(service: str, concurrency: int) -> str:
+    """The key of a level's samples in a record."""
+    return f"{service}@{concurrency}"
+
+
+def judge(
+    plan: Acceptance, levels: Sequence[LevelMetrics], samples: Samples
+) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+    """Every check of every level, and warnings that judge nothing."""
+    checks: list[Check] = []
+    warnings: list[str] = []
+    for level in levels:
+        requests = samples[sample_key(level.service, level.concurrency)]
+        checks += _level_checks(plan, level, requests)
+        warnings += _level_warnings(plan, level, requests)
+    return tuple(checks), tuple(warnings)
+
+
+def _level_checks(
+    plan: Acceptance, level: LevelMetrics, samples: Sequence[RequestSample]
+) -> list[Check]:
+    ranges = [item for item in plan.expected if _is_for(item, level)]
+    answered = _answered(plan.slo, ranges, level)
+    figures = [_range(item, level) for item in ranges]
+    if plan.slo:
+        figures.insert(0, _slo(plan.slo, level, samples))
+    doubt = _doubt(plan, level, samples)
+    if not doubt:
+        return [answered, *figures]
+    kept = answered if answered.verdict is Verdict.FAIL else _inconclusive(answered, doubt)
+    return [kept, *(_inconclusive(check, doubt) for check in figures)]
+
+
+def _is_for(item: Expected, level: LevelMetrics) -> bool:
+    return item.concurrency == level.concurrency and item.service in (None, level.service)
+
+
+def _inconclusive(check: Check, reason: str) -> Check:
+    return check.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "reason": reason})
+
+
+def _check(
+    level: LevelMetrics, what: str, verdict: Verdict, measured: str, reason: str = ""
+) -> Check:
+    return Check(
+        service=level.service,
+        concurrency=level.concurrency,
+        what=what,
+        verdict=verdict,
+        measured=measured,
+        reason=reason,
+    )
+
+
+def _answered(slo: Slo | None, ranges: Sequence[Expected], level: LevelMetrics) -> Check:
+    """Whether requests were answered: all of them, unless the plan says how many must be."""
+    what = "requests answered"
+    measured = f"{level.succeeded} of {level.requests}"
+    if not level.succeeded:
+        return _check(level, what, Verdict.FAIL, measured, f"every request failed{_worst(level)}")
+    counted = any(metric is not None for metric in (level.tpot.p50, level.input_tokens_p50))
+    if counted and not level.output_tokens:
+        return _check(level, what, Verdict.FAIL, measured, "the answers held no output tokens")
+    failed = level.requests - level.succeeded
+    if not failed:
+        return _check(level, what, Verdict.PASS, measured)
+    if slo or any(item.metric == "success_rate" for item in ranges):
+        reason = f"{failed} failed{_worst(level)}; the other checks count them"
+        return _check(level, what, Verdict.PASS, measured, reason)
+    return _check(level, what, Verdict.FAIL, measured, f"{failed} failed{_worst(level)}")
+
+
+def _worst(level: LevelMetrics) -> str:
+    """The commonest error, to be appended."""
+    if not level.errors:
+        return ""
+    return f": {max(level.errors, key=lambda text: level.errors[text])}"
+
+
+def _slo(slo: Slo, level: LevelMetrics, samples: Sequence[RequestSample]) -> Check:
+    """Whether the share of good requests is shown to be high enough, or shown not to be."""
+    limits = _limits(slo)
+    terms = ", ".join(f"{name} <= {limit:g} ms" for name, _, limit in limits) or "answered"
+    what = f"SLO: {terms} for {slo.attainment * 100:g} %"
+    missed = [_misses(sample, limits) for sample in samples]
+    good, total = sum(not names for names in missed), len(missed)
+    low, high = lower_bound(good, total), upper_bound(good, total)
+    measured = (
+        f"{good} of {total} good ({good / total * 100:.1f} %),"
+        f" one-sided {CONFIDENCE * 100:g} % bounds {low * 100:.1f} % and {high * 100:.1f} %"
+    )
+    if low >= slo.attainment:
+        return _check(level, what, Verdict.PASS, measured)
+    counts = [
+        f"{name} {number}"
+        for name in ("failed", *(name for name, _, _ in limits))
+        if (number := sum(name in names for names in missed))
+    ]
+    missing = f"missed: {', '.join(counts)}" if counts else ""
+    if high < slo.attainment:
+        return _check(level, what, Verdict.FAIL, measured, missing)
+    needed = requests_needed(slo.attainment, total - good)
+    reason = (
+        f"too few requests to tell: {needed - total} more are needed if none of them fails"
+        f" (acceptance.requests: {needed})"
+    )
+    return _check(
+        level, what, Verdict.INCONCLUSIVE, measured, "; ".join(filter(None, [reason, missing]))
+    )
+
+
+def _limits(slo: Slo) -> list[tuple[str, str, float]]:
+    """Name, field of a sample and limit, of those limits that are set."""
+    rows = (
+        ("TTFT", "ttft_ms", slo.ttft_ms),
+        ("TPOT", "tpot_ms", slo.tpot_ms),
+        ("E2E", "e2e_ms", slo.e2e_ms),
+    )
+    return [(name, key, limit) for name, key, limit in rows if limit is not None]
+
+
+def _misses(sample: RequestSample, limits: Sequence[tuple[str, str, float]]) -> list[str]:
+    """What a request missed; a figure that is not there is a miss, as nothing shows that it was met."""
+    if not sample.ok:
+        return ["failed"]
+    missed = []
+    for name, key, limit in limits:
+        value = getattr(sample, key)
+        if value is None or value > limit:
+            missed.append(name)
+    return missed
+
+
+def _range(item: Expected, level: LevelMetrics) -> Check:
+    """Whether a figure lies in its expected range."""
+    parts = []
+    if item.min is not None:
+        parts.append(f">= {item.min:g}")
+    if item.max is not None:
+        parts.append(f"<= {item.max:g}")
+    what = f"expected: {item.metric} {' and '.join(parts)}"
+    source = f" (source: {item.source})" if item.source else ""
+    value = metric_value(level, item.metric)
+    if value is None:
+        return _check(level, what, Verdict.FAIL, "-", f"there is no such figure{source}")
+    measured = f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+    if item.min is not None and value < item.min:
+        return _check(level, what, Verdict.FAIL, measured, f"below {item.min:g}{source}")
+    if item.max is not None and value > item.max:
+        return _check(level, what, Verdict.FAIL, measured, f"above {item.max:g}{source}")
+    return _check(level, what, Verdict.PASS, measured, source.strip(" ()"))
+
+
+def metric_value(level: LevelMetrics, metric: str) -> float | None:
+    """The figure that a metric's name in the spec stands for, such as `ttft_ms_p95`."""
+    if metric in ("output_tokens_per_s", "success_rate"):
+        return float(getattr(level, metric))
+    family, _, share = metric.partition("_ms_")
+    value: float | None = getattr(getattr(level, family), share)
+    return value
+
+
+def _doubt(plan: Acceptance, level: LevelMetrics, samples: Sequence[RequestSample]) -> str:
+    """Why the level's measurement is not what was asked for; empty when it is."""
+    good = [sample for sample in samples if sample.ok]
+    if not good:
+        return ""
+    uncounted = sum(not (sample.output_tokens or sample.input_tokens) for sample in good)
+    if uncounted:
+        return f"{uncounted} of {len(good)} answers came without token counts (usage)"
+    other = [s.output_tokens for s in good if s.output_tokens != plan.output_tokens]
+    if other:
+        return (
+            f"{len(other)} of {len(good)} answers were not of {plan.output_tokens} output tokens"
+            f" ({min(other)} to {max(other)}): the engine does not honour ignore_eos"
+        )
+    if level.achieved_concurrency < LEAST_LOAD * level.concurrency:
+        reason = (
+            f"only {level.achieved_concurrency:.1f} of {level.concurrency} requests"
+            " were in flight on average"
+        )
+        enough = _REQUESTS_PER_WORKER * level.concurrency
+        if level.requests < enough:
+            reason += f"; raise acceptance.requests to {enough}"
+        return reason
+    return ""
+
+
+def _level_warnings(
+    plan: Acceptance, level: LevelMetrics, samples: Sequence[RequestSample]
+) -> list[str]:
+    where = f"{level.service}, concurrency {level.concurrency}"
+    warnings = []
+    if 0 < level.succeeded < _P99_NEEDS:
+        warnings.append(f"{where}: p99 of {level.succeeded} requests is close to their maximum")
+    if 0 < level.succeeded < level.requests:
+        failed = level.requests - level.succeeded
+        warnings.append(f"{where}: {failed} of {level.requests} requests failed{_worst(level)}")
+    tokens = level.input_tokens_p50
+    if tokens and abs(tokens - plan.input_tokens) > _PROMPT_TOLERANCE * plan.input_tokens:
+        warnings.append(
+            f"{where}: prompts had {tokens:.0f} tokens at the median, {plan.input_tokens} were asked for"
+        )
+    if any(s.ok and s.output_tokens > 1 and not s.itl_ms for s in samples):
+        warnings.append(f"{where}: answers came in one piece; TPOT and ITL say nothing there")
+    return warnings
