@@ -21,17 +21,24 @@ ROOT and, for the moment of the signature check, in the folder for temporary fil
 bottom: main, then the three commands.
 """
 
+import argparse
 import base64
-import ctypes
+import errno
+import fcntl
 import hashlib
 import json
 import os
+import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 MANIFEST, SIGNATURE, CHECKSUMS = "manifest.json", "manifest.json.sig", "SHA256SUMS"
 MAX_MANIFEST_BYTES, MAX_ENTRIES = 256 * 2**20, 500000
@@ -49,7 +56,7 @@ TEST_SIGNATURE = (
 )
 
 
-class Stop(Exception):
+class NamedError(Exception):
     """A failure with a name: exit code, one line of what and where, one line of what to do."""
 
     def __init__(self, code, message, hint):
@@ -61,6 +68,7 @@ class Stop(Exception):
 
 
 def put(stream, text):
+    """Write a line."""
     text = re.sub("[\x00-\x1f\x7f-\x9f]", "?", text)
     encoding = stream.encoding or "ascii"
     try:
@@ -81,6 +89,7 @@ def say(english, korean=""):
 
 
 def human(size):
+    """Bytes for a person."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024:
             return "{:.4g} {}".format(size, unit)
@@ -96,11 +105,13 @@ class Progress:
         self.began = self.shown = time.monotonic()
 
     def advance(self, amount):
+        """Count bytes."""
         self.done += amount
         if time.monotonic() - self.shown >= 5:
             self.show()
 
     def show(self):
+        """Print the line now."""
         self.shown = time.monotonic()
         rate = self.done / max(self.shown - self.began, 0.001)
         left = int(max(self.total - self.done, 0) / max(rate, 1))
@@ -119,7 +130,7 @@ def read_key(path):
         "Give --key the supplier's PUBLIC key, a PEM file, received by another way than the bundle."
     )
     if not os.path.isfile(path):
-        raise Stop(KEY_FILE, path + ": no such key file", hint)
+        raise NamedError(KEY_FILE, path + ": no such key file", hint)
     with open(path, "rb") as file:
         text = file.read(65536).decode("ascii", "replace")
     body = re.search("-----BEGIN PUBLIC KEY-----([^-]+)-----END PUBLIC KEY-----", text)
@@ -128,7 +139,7 @@ def read_key(path):
     except ValueError:
         der = b""
     if len(der) != 44 or not der.startswith(DER_HEAD):
-        raise Stop(KEY_FILE, path + ": not an Ed25519 public key in PEM form", hint)
+        raise NamedError(KEY_FILE, path + ": not an Ed25519 public key in PEM form", hint)
     return der[12:], hashlib.sha256(der).hexdigest()[:16]
 
 
@@ -165,6 +176,10 @@ def verify_by_command(key, data, signature):
 
 def verify_by_library(key, data, signature):
     """OpenSSL 1.1.1 knows Ed25519 but its command has no -rawin: ask the same library directly."""
+    try:
+        import ctypes
+    except ImportError:
+        return False
     for name in ("libcrypto.so.1.1", "libcrypto.so.3"):
         try:
             lib = ctypes.CDLL(name)
@@ -199,16 +214,19 @@ def openssl_state():
 
 
 def read_file(path, limit):
+    """A small file's bytes."""
     if not os.path.isdir(os.path.dirname(path)):
-        raise Stop(
+        raise NamedError(
             STATE, os.path.dirname(path) + ": no such folder", "Give --dir the bundle's folder."
         )
     if not os.path.isfile(path):
-        raise Stop(MISSING, path + ": not there", "Copy every file of the bundle into one folder.")
+        raise NamedError(
+            MISSING, path + ": not there", "Copy every file of the bundle into one folder."
+        )
     with open(path, "rb") as file:
         data = file.read(limit + 1)
     if len(data) > limit:
-        raise Stop(FORMAT, "{}: over the limit of {} bytes".format(path, limit), AGAIN)
+        raise NamedError(FORMAT, "{}: over the limit of {} bytes".format(path, limit), AGAIN)
     return data
 
 
@@ -219,18 +237,18 @@ def open_manifest(args):
     if not os.path.exists(path):
         if not args.unsigned:
             hint = "Ask the supplier for it. A bundle without a signature needs --unsigned."
-            raise Stop(TRUST, path + ": there is no signature", hint)
+            raise NamedError(TRUST, path + ": there is no signature", hint)
         line = "warning: UNSIGNED bundle, accepted because of --unsigned / 서명 없는 번들"
         put(sys.stderr, line + ", SHA-256 of the manifest: " + digest)
         return parse_manifest(data), digest, None
     signature = read_file(path, 65536)
     if not args.key:
-        raise Stop(TRUST, path + ": no public key to check it with", "Give --key PUBLIC.pem.")
+        raise NamedError(TRUST, path + ": no public key to check it with", "Give --key PUBLIC.pem.")
     keys = [read_key(name) for name in args.key]
     way, about = openssl_state()
     if way is None:
         hint = "Put OpenSSL 3 (or 1.1.1) on PATH, or verify on a host that has it."
-        raise Stop(HOST, about + ": the signature cannot be checked", hint)
+        raise NamedError(HOST, about + ": the signature cannot be checked", hint)
     good = [name for key, name in keys if len(signature) == 64 and way(key, data, signature)]
     if not good:
         hint = "Do not install. Ask the supplier, by another way, for the right key and bundle."
@@ -238,7 +256,7 @@ def open_manifest(args):
         message = (
             "{}: the signature is not by key {}: manifest or signature changed, or another's key"
         )
-        raise Stop(TRUST, message.format(os.path.join(args.dir, MANIFEST), names), hint)
+        raise NamedError(TRUST, message.format(os.path.join(args.dir, MANIFEST), names), hint)
     say("signature OK, key " + good[0], "서명 확인")
     say("manifest SHA-256 " + digest)
     return parse_manifest(data), digest, hashlib.sha256(signature).hexdigest()
@@ -248,6 +266,7 @@ def open_manifest(args):
 
 
 def parse_manifest(data):
+    """From bytes, with every rule that this script relies on checked."""
     try:
         manifest = json.loads(data.decode("utf-8"))
         if manifest.get("format_version") != 1:
@@ -258,12 +277,14 @@ def parse_manifest(data):
             raise ValueError("not in canonical form")
         check_manifest(manifest)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as cause:
+        kind = "" if type(cause) is ValueError else type(cause).__name__ + ": "
         hint = "Have the bundle built again, or use the bootstrap that came with it."
-        raise Stop(FORMAT, "{}: {}: {}".format(MANIFEST, type(cause).__name__, cause), hint)
+        raise NamedError(FORMAT, "{}: {}{}".format(MANIFEST, kind, cause), hint)
     return manifest
 
 
 def require(condition, what):
+    """Refuse the manifest or archive unless it is so."""
     if not condition:
         raise ValueError(what)
 
@@ -279,6 +300,7 @@ def check_path(path):
 
 
 def check_manifest(manifest):
+    """Raise ValueError, KeyError or TypeError for what breaks the format."""
     target, tool, entries = manifest["target"], manifest["tool"], manifest["entries"]
     for key, pattern in (
         ("python", r"3\.\d{1,2}"),
@@ -305,6 +327,9 @@ def check_manifest(manifest):
             )
         total = sum(part["size"] for part in entry["parts"])
         require(total == entry["size"], "the parts of {} do not add up".format(entry["path"]))
+    for parts in parts_by_volume(manifest).values():
+        for one, other in zip(parts, parts[1:]):
+            require(one["offset"] + one["size"] <= other["offset"], "parts overlap")
     paths = {entry["path"] for entry in entries}
     wanted = [tool["requirements"], tool["uv_wheel"]] + [item["path"] for item in manifest["files"]]
     require(
@@ -313,11 +338,22 @@ def check_manifest(manifest):
 
 
 def check_bytes(item):
+    """Size and digest."""
     require(type(item["size"]) is int and item["size"] >= 0, "size")
     require(re.match(r"[0-9a-f]{64}\Z", item["sha256"]), "sha256")
 
 
+def parts_by_volume(manifest):
+    """Volume name -> its parts in the order in which they lie."""
+    volumes = {volume["name"]: [] for volume in manifest["volumes"]}
+    for entry in manifest["entries"]:
+        for part in entry["parts"]:
+            volumes[part["volume"]].append(part)
+    return {name: sorted(parts, key=lambda part: part["offset"]) for name, parts in volumes.items()}
+
+
 def find_entry(manifest, path):
+    """The entry with that path."""
     return next(entry for entry in manifest["entries"] if entry["path"] == path)
 
 
@@ -331,6 +367,7 @@ def find_runtime(manifest):
 
 
 def read_run(file, size):
+    """The next `size` bytes, in chunks; fewer when the file ends."""
     while size > 0:
         chunk = file.read(min(CHUNK, size))
         if not chunk:
@@ -341,43 +378,478 @@ def read_run(file, size):
 
 def scan_volume(path, volume, parts, progress, pool):
     """One pass over a volume, two digests: of the whole, and of each part. Gives what is wrong."""
-    whole, bad, at = hashlib.sha256(), [], 0
+    name, size = volume["name"], os.path.getsize(path)
+    runs, at, bad, whole = [], 0, [], hashlib.sha256()
+    for part in parts:
+        runs += [(part["offset"] - at, None), (part["size"], part)]
+        at = part["offset"] + part["size"]
+    runs.append((volume["size"] - at, None))
+    at = 0
     with open(path, "rb", buffering=0) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size != volume["size"]:
-            what = "truncated" if size < volume["size"] else "longer than promised"
-            bad.append(
-                "{}: {}: {} bytes, not {}".format(volume["name"], what, size, volume["size"])
-            )
-        for part in sorted(parts, key=lambda part: (part["offset"], part["size"])) + [None]:
-            for run_end, digest in (
-                (part["offset"] if part else volume["size"], None),
-                (None, hashlib.sha256()),
-            ):
-                if run_end is None and part is None:
-                    break
-                length = run_end - at if digest is None else part["size"]
-                require(length >= 0, "parts overlap")
+        for length, part in runs:
+            at += length
+            label = part["member"] if part else "ZIP directory"
+            if at > size:
+                bad.append(
+                    "{}: {}: truncated, {} bytes of {}".format(name, label, size, volume["size"])
+                )
+                return bad
+            digest = hashlib.sha256()
+            try:
                 for chunk in read_run(file, length):
-                    pending = pool.submit(whole.update, chunk)
-                    if digest is not None:
-                        digest.update(chunk)
-                    pending.result()
-                    at += len(chunk)
+                    other_core = pool.submit(whole.update, chunk)
+                    digest.update(chunk)
+                    other_core.result()
                     progress.advance(len(chunk))
-                if digest is not None and digest.hexdigest() != part["sha256"]:
-                    bad.append("{}: {}: changed".format(volume["name"], part["member"]))
-    if not bad and whole.hexdigest() != volume["sha256"]:
-        bad.append(volume["name"] + ": changed between its files (ZIP headers or directory)")
+            except OSError as cause:
+                message = "{}: {}: cannot be read: {}".format(path, label, cause.strerror)
+                raise NamedError(
+                    FILE_ACCESS, message, "Copy the volume again, from another medium."
+                )
+            if part and digest.hexdigest() != part["sha256"]:
+                bad.append("{}: {}: changed".format(name, label))
+    if size > at:
+        bad.append("{}: longer than promised, {} bytes, not {}".format(name, size, at))
+    elif not bad and whole.hexdigest() != volume["sha256"]:
+        bad.append(name + ": changed between its files (ZIP headers or directory)")
     return bad
 
 
-def command_verify(args):
-    manifest, digest, signature_digest = open_manifest(args)
-    bad, there = [], set(os.listdir(args.dir))
+def beside(args, manifest, digest, signature_digest):
+    """What is wrong with the small files beside the volumes; and every name that belongs here."""
+    bad = []
     sums = {item["name"]: item["sha256"] for item in manifest["volumes"] + manifest["loose"]}
     sums[MANIFEST] = digest
     if signature_digest:
         sums[SIGNATURE] = signature_digest
-    missing = sorted((set(sums) | {CHECKSUMS}) - there)
-    return manifest, bad, missing
+    text = "".join("{}  {}\n".format(sums[name], name) for name in sorted(sums)).encode("utf-8")
+    small = {item["name"]: (item["sha256"], item["size"]) for item in manifest["loose"]}
+    small[CHECKSUMS] = (hashlib.sha256(text).hexdigest(), len(text))
+    for name, (wanted, size) in sorted(small.items()):
+        path = os.path.join(args.dir, name)
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                if hashlib.sha256(file.read(size + 1)).hexdigest() != wanted:
+                    bad.append(name + ": changed")
+    return bad, set(sums) | {CHECKSUMS}
+
+
+def command_verify(args):
+    """Check the signature, then every byte; name what is wrong."""
+    manifest, digest, signature_digest = open_manifest(args)
+    began, parts = time.monotonic(), parts_by_volume(manifest)
+    bad, known = beside(args, manifest, digest, signature_digest)
+    there = {name for name in os.listdir(args.dir) if os.path.isfile(os.path.join(args.dir, name))}
+    volumes = [volume for volume in manifest["volumes"] if volume["name"] in there]
+    progress = Progress("verify", sum(volume["size"] for volume in volumes))
+    with ThreadPoolExecutor(1) as pool:
+        for volume in volumes:
+            path = os.path.join(args.dir, volume["name"])
+            bad += scan_volume(path, volume, parts[volume["name"]], progress, pool)
+    progress.show()
+    missing = sorted(known - there)
+    for line in bad + ["missing: " + name for name in missing]:
+        put(sys.stderr, "  " + line)
+    strangers = sorted(there - known - {SIGNATURE})
+    if strangers:
+        put(sys.stderr, "note: not part of the bundle: " + ", ".join(strangers)[:500])
+    if bad:
+        more = " (and {} more, above)".format(len(bad) - 1) if len(bad) > 1 else ""
+        raise NamedError(INTEGRITY, bad[0] + more, AGAIN)
+    if missing:
+        raise NamedError(MISSING, "missing: " + ", ".join(missing), "Copy them beside the others.")
+    size, seconds = human(progress.done), time.monotonic() - began
+    line = "bundle {} OK: {} volumes, {}, every byte as signed, {:.1f} s"
+    if not signature_digest:
+        line = line.replace("as signed", "as the UNSIGNED manifest says")
+    say(line.format(manifest["name"], len(volumes), size, seconds), "번들 정상")
+
+
+# ---- What the host has. ----
+
+
+def clean_environment():
+    """No proxy, and no configuration of pip, uv or Python on this host, reaches the installation."""
+    odd = re.compile("(UV_|PIP_|PYTHON|VIRTUAL_ENV|CONDA_)|.*_proxy$", re.IGNORECASE)
+    return {name: value for name, value in os.environ.items() if not odd.match(name)}
+
+
+def find_python(minor):
+    """A CPython of that minor version on PATH, or None. A shim that does not run is not one."""
+    code = "import sys; print(sys.implementation.name, '%d.%d' % sys.version_info[:2])"
+    for name in (sys.executable, "python" + minor, "python3"):
+        path = shutil.which(name) if name else None
+        try:
+            if path and run([path, "-I", "-c", code], clean_environment())[1].split() == [
+                "cpython",
+                minor,
+            ]:
+                return path
+        except OSError:
+            continue
+    return None
+
+
+def glibc_version():
+    """For example (2, 34); None where there is no glibc."""
+    try:
+        words = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (ValueError, OSError, AttributeError):
+        words = " ".join(platform.libc_ver())
+    found = re.match(r"glibc (\d+)\.(\d+)", words)
+    return (int(found.group(1)), int(found.group(2))) if found else None
+
+
+def free_bytes(path):
+    """Free space where `path` is or will be."""
+    path = os.path.abspath(path)
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
+    return shutil.disk_usage(path).free
+
+
+def host_findings(manifest):
+    """(whether it is there, one line) for what the bundle needs of the host."""
+    target, has = manifest["target"], glibc_version()
+    arch = platform.machine()
+    yield arch == target["arch"], "processor {}, the bundle is for {}".format(arch, target["arch"])
+    text = "glibc " + ".".join(map(str, has)) if has else "no glibc (another C library)"
+    enough = has is not None and has >= tuple(map(int, target["glibc"].split(".")))
+    yield enough, "{}, the bundle needs {} or newer".format(text, target["glibc"])
+    minor, runtime = target["python"], find_runtime(manifest)
+    path = None if runtime else find_python(minor)
+    if runtime:
+        yield True, "CPython {}: carried in the bundle ({})".format(minor, runtime["path"])
+    elif path:
+        yield True, "CPython {}: {}".format(minor, path)
+    else:
+        line = "no CPython {} on PATH and none in the bundle: install python{}, or have the bundle built"
+        yield False, (line + " with a python-runtime file").format(minor, minor)
+
+
+def need_room(path, need):
+    """Refuse to begin what the disk cannot hold."""
+    free = free_bytes(path)
+    if free < need:
+        text = "{}: {} free, about {} needed".format(path, human(free), human(need))
+        raise NamedError(SPACE, text, "Free space, or give another --root.")
+    return "{} free at {}, about {} needed".format(human(free), path, human(need))
+
+
+def command_check(args):
+    """Say plainly, a line each, what this host has and lacks."""
+
+    def show(good, text):
+        say(("ok     " if good else "LACKS  ") + text)
+        return [] if good else [text]
+
+    show(True, "python3 {} ({})".format(platform.python_version(), sys.executable))
+    way, about = openssl_state()
+    lacks = show(way is not None, about)
+    if args.key or args.unsigned:
+        manifest = open_manifest(args)[0]
+    else:
+        say("note   the manifest is not verified yet; what follows is what it claims")
+        manifest = parse_manifest(read_file(os.path.join(args.dir, MANIFEST), MAX_MANIFEST_BYTES))
+    for good, text in host_findings(manifest):
+        lacks += show(good, text)
+    entries = manifest["entries"]
+    wheels = sum(entry["size"] for entry in entries if entry["kind"] == "wheel")
+    room = None
+    try:
+        # Imported files, and beside them the wheels unpacked, which is about three times their size.
+        show(True, need_room(args.root, sum(entry["size"] for entry in entries) + 3 * wheels))
+    except NamedError as cause:
+        room = cause
+        show(False, str(room))
+    if lacks:
+        raise NamedError(
+            HOST, "this host lacks: " + "; ".join(lacks), "Add what is named; check again."
+        )
+    if room:
+        raise room
+    say("this host has what the bundle needs", "준비 완료")
+
+
+# ---- install: only below ROOT; the launcher is switched last, by one rename. ----
+
+
+def store_entry(args, entry, path):
+    """Bring one file of the bundle to `path`, each part checked by its SHA-256 on the way."""
+    if os.path.isfile(path) and os.path.getsize(path) == entry["size"]:
+        with open(path, "rb") as file:
+            digest = hashlib.sha256()
+            for chunk in read_run(file, entry["size"]):
+                digest.update(chunk)
+        if digest.hexdigest() == entry["sha256"]:
+            return path  # from a run that was interrupted
+    whole = hashlib.sha256()
+    with open(path + ".new", "wb") as out:
+        for part in entry["parts"]:
+            digest = hashlib.sha256()
+            with open(os.path.join(args.dir, part["volume"]), "rb", buffering=0) as file:
+                file.seek(part["offset"])
+                for chunk in read_run(file, part["size"]):
+                    digest.update(chunk)
+                    whole.update(chunk)
+                    out.write(chunk)
+            if digest.hexdigest() != part["sha256"]:
+                where = "{}: {}: changed".format(part["volume"], part["member"])
+                raise NamedError(INTEGRITY, where, AGAIN)
+    if whole.hexdigest() != entry["sha256"]:
+        raise NamedError(INTEGRITY, entry["path"] + ": changed", AGAIN)
+    os.rename(path + ".new", path)
+    return path
+
+
+def need_volumes(args, entries):
+    """Refuse to begin when a volume that is to be read is not there."""
+    names = {part["volume"] for entry in entries for part in entry["parts"]}
+    missing = [x for x in sorted(names) if not os.path.isfile(os.path.join(args.dir, x))]
+    if missing:
+        hint = "Copy them beside the others; the tool itself lies in them."
+        raise NamedError(MISSING, "missing: " + ", ".join(missing), hint)
+
+
+def unpack_uv(wheel, path):
+    """Take the one binary out of uv's wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [x for x in archive.namelist() if re.match(r"uv-[^/]+\.data/scripts/uv\Z", x)]
+        require(len(names) == 1, "no uv binary inside")
+        with archive.open(names[0]) as source, open(path + ".new", "wb") as out:
+            shutil.copyfileobj(source, out, CHUNK)
+    os.chmod(path + ".new", 0o755)
+    os.rename(path + ".new", path)
+
+
+def unpack_tar(archive, into):
+    """Unpack a tar archive; nothing gets outside `into`, whatever the archive says.
+
+    Names are handled as UTF-8 bytes, since this host's locale may be ASCII. Symbolic links are made
+    last, so that no file is written through one, and each must lead to a place inside.
+    """
+    base, links = os.path.realpath(into).encode("utf-8", "surrogateescape"), []
+
+    def place(name):
+        path = name[2:] if name.startswith("./") else name
+        return os.path.join(base, check_path(path).encode("utf-8", "surrogateescape"))
+
+    with tarfile.open(archive, encoding="utf-8", errors="surrogateescape") as tar:
+        for item in tar:
+            if item.name in (".", "./"):
+                continue
+            path = place(item.name.rstrip("/"))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if item.isdir():
+                os.makedirs(path, exist_ok=True)
+            elif item.issym():
+                links.append((path, item.linkname.encode("utf-8", "surrogateescape")))
+            elif item.isreg() or item.islnk():
+                source = open(place(item.linkname), "rb") if item.islnk() else tar.extractfile(item)
+                with source, open(path, "xb") as out:
+                    shutil.copyfileobj(source, out, CHUNK)
+                os.chmod(path, 0o755 if item.mode & 0o100 else 0o644)
+            else:
+                raise ValueError("{!r} is no file, folder or link".format(item.name))
+    for path, leads_to in links:
+        os.symlink(leads_to, path)
+    for path, leads_to in links:
+        inside = os.path.realpath(path).startswith(base + b"/")
+        require(inside and not leads_to.startswith(b"/"), "link {!r} leads outside".format(path))
+
+
+def unpack(what, function, *arguments):
+    """Run an unpacking function; whatever it stumbles over is one line."""
+    try:
+        function(*arguments)
+    except (OSError, NamedError):
+        raise
+    except Exception as cause:  # noqa: BLE001 - tarfile, zipfile and zlib raise many kinds
+        text = "{}: cannot be unpacked: {}".format(what, cause)
+        raise NamedError(INSTALL, text, "Have the bundle built again with a sound file.")
+
+
+def remove(path):
+    """Remove a folder if it is there."""
+    if os.path.lexists(path):
+        shutil.rmtree(path)
+
+
+def make_runtime(args, entry, root, work):
+    """Unpack the carried Python once; gives its python3."""
+    home = os.path.join(root, "runtime", entry["sha256"][:12])
+    python = os.path.join(home, "python", "bin", "python3")
+    if not os.path.exists(python):
+        say("unpacking the carried Python", "파이썬 설치")
+        archive = store_entry(args, entry, os.path.join(work, "runtime.tar"))
+        remove(home + ".partial")
+        remove(home)
+        os.makedirs(home + ".partial")
+        unpack(entry["path"], unpack_tar, archive, home + ".partial")
+        if not os.path.exists(os.path.join(home + ".partial", "python", "bin", "python3")):
+            text = entry["path"] + ": has no python/bin/python3 inside"
+            raise NamedError(INSTALL, text, "Carry an `install_only` archive as python-runtime.")
+        os.rename(home + ".partial", home)
+    return python
+
+
+def run_step(argv, lock, code, what, hint):
+    """Run a program of the installation; its last words become the error."""
+    try:
+        status, out, err = run(argv, clean_environment(), (lock,))
+    except OSError as cause:
+        hint = "Is --root on a file system mounted noexec, or is the bundle for another processor?"
+        raise NamedError(HOST, "{} cannot be run: {}".format(argv[0], cause.strerror), hint)
+    if status != 0:
+        last = " ".join((err or out).split())[-600:]
+        raise NamedError(code, "{}: {}".format(what, last or "exit status {}".format(status)), hint)
+
+
+def make_tool(args, manifest, folder, root, lock):
+    """The environment with airbundle in it, from carried files alone. `complete` is written last."""
+    work, venv, tool = folder + ".partial", os.path.join(folder, "venv"), manifest["tool"]
+    os.makedirs(os.path.join(work, "wheels"), exist_ok=True)
+    requirements = find_entry(manifest, tool["requirements"])
+    need_volumes(args, [requirements])
+    listed = store_entry(args, requirements, os.path.join(work, "tool.txt"))
+    with open(listed, "rb") as file:
+        hashes = set(re.findall("sha256:([0-9a-f]{64})", file.read().decode("utf-8")))
+    wheels = [x for x in manifest["entries"] if x["kind"] == "wheel" and x["sha256"] in hashes]
+    runtime, uv_wheel = find_runtime(manifest), find_entry(manifest, tool["uv_wheel"])
+    wanted = wheels + [uv_wheel] + ([runtime] if runtime else [])
+    need_volumes(args, wanted)
+    need_room(root, 4 * sum(entry["size"] for entry in wanted))
+    say("reading the tool's files, each checked by SHA-256", "파일 확인")
+    paths = {}
+    for entry in wheels + [uv_wheel]:
+        name = os.path.basename(entry["path"])
+        paths[entry["path"]] = store_entry(args, entry, os.path.join(work, "wheels", name))
+    uv = os.path.join(work, "uv")
+    unpack(uv_wheel["path"], unpack_uv, paths[uv_wheel["path"]], uv)
+    minor = manifest["target"]["python"]
+    python = make_runtime(args, runtime, root, work) if runtime else find_python(minor)
+    say("making the environment, offline", "환경 설치")
+    remove(folder)
+    os.makedirs(folder)
+    common = ["--offline", "--no-config", "--no-progress", "--color", "never"]
+    common += ["--cache-dir", os.path.join(work, "cache")]
+    argv = [uv, "venv"] + common + ["--no-python-downloads", "--python", python or minor, venv]
+    hint = "Install CPython {}, or have the bundle built with a python-runtime file.".format(minor)
+    run_step(argv, lock, HOST, "uv venv", hint)
+    argv = [uv, "pip", "install"] + common + ["--python", os.path.join(venv, "bin", "python")]
+    argv += ["--no-index", "--no-deps", "--no-build", "--require-hashes", "--link-mode", "copy"]
+    argv += ["--find-links", os.path.join(work, "wheels"), "-r", listed]
+    hint = "Fix the cause and run the same command again; an older tool stays usable."
+    run_step(argv, lock, INSTALL, "uv pip install", hint)
+    run_step(
+        [os.path.join(venv, "bin", "airbundle"), "--version"], lock, INSTALL, "airbundle", hint
+    )
+    os.sync()
+
+
+def write_file(path, text, mode=0o644):
+    """Write a small file whole or not at all."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".new", "wb") as file:
+        file.write(os.fsencode(text))
+    os.chmod(path + ".new", mode)
+    os.rename(path + ".new", path)
+
+
+def command_install(args):
+    """Signature, then host, then the tool; says how to go on."""
+    manifest, digest, _ = open_manifest(args)
+    lacks = [text for good, text in host_findings(manifest) if not good]
+    if lacks:
+        raise NamedError(
+            HOST, "this host lacks: " + "; ".join(lacks), "Add what is named, then rerun."
+        )
+    root = os.path.abspath(args.root)
+    folder = os.path.join(root, "tool", digest[:12])
+    os.makedirs(os.path.join(root, "tool"), exist_ok=True)
+    # uv inherits the lock: when this script is killed, a rerun waits for the uv that it left behind.
+    lock = os.open(os.path.join(root, "tool", ".lock"), os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        put(sys.stderr, "waiting for another installation below " + root)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError:
+        pass  # a file system without locks
+    marker = os.path.join(folder, "complete")
+    if not os.path.isfile(marker):
+        make_tool(args, manifest, folder, root, lock)
+        write_file(marker, digest + "\n")
+    remove(folder + ".partial")
+    launcher, quote = os.path.join(root, "bin", "airbundle"), shlex.quote
+    lines = ["#!/bin/sh", "unset PYTHONHOME PYTHONPATH"]
+    lines += [
+        '[ -n "${AIRBUNDLE_ROOT-}" ] || AIRBUNDLE_ROOT=' + quote(root),
+        "export AIRBUNDLE_ROOT",
+    ]
+    lines += ["exec " + quote(os.path.join(folder, "venv", "bin", "airbundle")) + ' "$@"']
+    write_file(launcher, "\n".join(lines) + "\n", 0o755)
+    say("installed airbundle {} in {}".format(manifest["tool"]["version"], root), "설치 완료")
+    say("next:", "다음 단계:")
+    trust = "".join(" --key " + quote(os.path.abspath(key)) for key in args.key or [])
+    steps = ["import {} --root {}{}".format(quote(args.dir), quote(root), trust or " --unsigned")]
+    steps += [step + " --root " + quote(root) for step in ("install", "start", "accept", "report")]
+    for step in steps:
+        say("  {} {}".format(quote(launcher), step))
+
+
+# ---- The command line. ----
+
+
+def parse_arguments():
+    """Commands and options."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(dest="command", metavar="check | verify | install")
+    commands.required = True
+    here = os.path.dirname(os.path.abspath(__file__))
+    home = os.path.join(os.path.expanduser("~"), "airbundle")
+    for name, function in (
+        ("check", command_check),
+        ("verify", command_verify),
+        ("install", command_install),
+    ):
+        command = commands.add_parser(name, help=function.__doc__)
+        command.set_defaults(function=function)
+        command.add_argument("--dir", default=here, help="the bundle's folder (this script's)")
+        command.add_argument("--key", action="append", help="the supplier's public key, PEM")
+        command.add_argument("--unsigned", action="store_true", help="accept if without signature")
+        if name != "verify":
+            text = "where the service is to live (~/airbundle)"
+            command.add_argument("--root", default=home, required=name == "install", help=text)
+    args = parser.parse_args()
+    if args.command != "check" and not args.key and not args.unsigned:
+        parser.error("give --key PUBLIC.pem (or --unsigned for a bundle without a signature)")
+    args.dir = os.path.abspath(args.dir)
+    return args
+
+
+def main():
+    """Run a command; a failure is one line of what and where, one of what to do, and its code."""
+    args = parse_arguments()
+    try:
+        args.function(args)
+        return 0
+    except NamedError as cause:
+        code, text, hint = cause.code, str(cause), cause.hint
+    except KeyboardInterrupt:
+        code, text, hint = INTERRUPTED, "interrupted", "Run the same command again; it continues."
+    except BrokenPipeError:
+        os._exit(INTERRUPTED)  # whoever read our output has gone
+    except OSError as cause:
+        full = cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        place = cause.filename or getattr(args, "root", None) or args.dir
+        code, text = SPACE if full else FILE_ACCESS, os.fsdecode(place) + ": " + str(cause.strerror)
+        hint = "Free space." if full else "Check the owner, the mount and the disk."
+        hint += " Then run the same command again."
+    put(sys.stderr, "error: " + text)
+    put(sys.stderr, "hint: " + hint)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

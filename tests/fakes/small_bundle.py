@@ -60,7 +60,7 @@ class SmallBundle:
                 "services": [{"name": "toy", "model": "toy", "port": self.port}],
                 "volumes": {"size": self.volume_size},
                 "acceptance": {
-                    "concurrency": [1, 4],
+                    "concurrency": [4],
                     "requests": 60,
                     "output_tokens": 4,
                     "input_tokens": 16,

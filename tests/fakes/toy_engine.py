@@ -54,10 +54,11 @@ class Handler(BaseHTTPRequestHandler):
         prompt = sum(len(m["content"].split()) for m in body["messages"])
         count = body["max_tokens"]
         for number in range(count):
+            # Slow enough that the client's own time per request does not count.
+            time.sleep(0.01)
             last = number == count - 1
             choice = {"delta": {"content": "a "}, "finish_reason": "length" if last else None}
             self.event({"choices": [choice]})
-            time.sleep(0.001)
         usage = {"prompt_tokens": prompt, "completion_tokens": count}
         self.event({"choices": [], "usage": usage})
         self.wfile.write(b"data: [DONE]\n\n")

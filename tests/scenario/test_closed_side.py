@@ -29,13 +29,13 @@ class Site:
         """Run a command; gives stdout and stderr together."""
         found = run([*words, "--root", str(self.root)])
         captured = self._capsys.readouterr()
-        assert found == code, captured.err
+        assert found == code, captured.err + captured.out
         return captured.out + captured.err
 
     def json(self, *words: str, code: int = 0) -> Any:
         found = run([*words, "--root", str(self.root), "--json"])
         captured = self._capsys.readouterr()
-        assert found == code, captured.err
+        assert found == code, captured.err + captured.out
         return json.loads(captured.out)
 
     def bring(self, *folders: Path, code: int = 0) -> str:
@@ -69,7 +69,7 @@ def gone(pid: int) -> bool:
 
 
 def test_the_whole_closed_half(site: Any) -> None:
-    here = site()
+    here = site(acceptance={"concurrency": [2, 4]})
     here.up()
     [state] = here.json("start", "--quiet")
     assert state["first_completion"] == "pong"
@@ -85,7 +85,7 @@ def test_the_whole_closed_half(site: Any) -> None:
     page = Path(files[1]).read_text(encoding="utf-8")
     assert seen["bundles"][0]["bundle_id"] in page
     record = json.loads(Path(files[0]).read_text(encoding="utf-8"))
-    assert [level["concurrency"] for level in record["levels"]] == [1, 4]
+    assert [level["concurrency"] for level in record["levels"]] == [2, 4]
     here.do("stop")
     assert gone(state["pid"])
     assert here.json("status")["services"] == []
@@ -106,7 +106,7 @@ def test_an_accept_that_misses_its_range_fails_with_exit_code_10(site: Any) -> N
     here = site(
         acceptance={
             "expected": [
-                {"concurrency": 1, "metric": "output_tokens_per_s", "min": 1e9, "source": "a wish"}
+                {"concurrency": 4, "metric": "output_tokens_per_s", "min": 1e9, "source": "a wish"}
             ]
         }
     )
@@ -119,7 +119,7 @@ def test_an_accept_that_misses_its_range_fails_with_exit_code_10(site: Any) -> N
 
 
 def test_too_few_requests_are_inconclusive_with_exit_code_11(site: Any) -> None:
-    here = site(acceptance={"requests": 10, "concurrency": [1]})
+    here = site(acceptance={"requests": 20})
     here.up()
     here.do("start", "--quiet")
     judged = here.json("accept", "--quiet", code=11)
