@@ -1,8 +1,9 @@
 """Figures to verdicts. Pure: the same record always gives the same judgement.
 
 A level whose measurement is not what was asked for (no token counts, answers of another length, too few
-requests in flight) proves nothing either way, so its checks become INCONCLUSIVE with the reason. Only
-"nothing was answered" stands regardless: no better measurement would excuse it.
+requests in flight) proves nothing, so its checks become INCONCLUSIVE with the reason. What stands is what
+a better measurement could not excuse: requests that were not answered, and limits missed under less load
+than was asked for.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from bundler.domain.verdict import Check, Verdict
 
 LEAST_LOAD = 0.8
 _REQUESTS_PER_WORKER = 5
+_THROUGHPUT = "output_tokens_per_s"
 _P99_NEEDS = 100
 _PROMPT_TOLERANCE = 0.25
 
@@ -53,11 +55,24 @@ def _level_checks(
     figures = [_range(item, level) for item in ranges]
     if plan.slo:
         figures.insert(0, _slo(plan.slo, level, samples))
-    doubt = _doubt(plan, level, samples)
-    if not doubt:
-        return [answered, *figures]
-    kept = answered if answered.verdict is Verdict.FAIL else _inconclusive(answered, doubt)
-    return [kept, *(_inconclusive(check, doubt) for check in figures)]
+    checks = [answered, *figures]
+    doubt = _miscounted(plan, samples)
+    if doubt:
+        # Whether requests were answered at all needs no count of tokens.
+        return [c if c is answered and _failed(c) else _inconclusive(c, doubt) for c in checks]
+    doubt = _underloaded(level)
+    if doubt:
+        return [c if _failed_anyhow(c) else _inconclusive(c, doubt) for c in checks]
+    return checks
+
+
+def _failed(check: Check) -> bool:
+    return check.verdict is Verdict.FAIL
+
+
+def _failed_anyhow(check: Check) -> bool:
+    """Whether a check failed and more load could not mend it: only throughput rises with load."""
+    return _failed(check) and _THROUGHPUT not in check.what
 
 
 def _is_for(item: Expected, level: LevelMetrics) -> bool:
@@ -182,18 +197,16 @@ def _range(item: Expected, level: LevelMetrics) -> Check:
 
 def metric_value(level: LevelMetrics, metric: str) -> float | None:
     """The figure that a metric's name in the spec stands for, such as `ttft_ms_p95`."""
-    if metric in ("output_tokens_per_s", "success_rate"):
+    if metric in (_THROUGHPUT, "success_rate"):
         return float(getattr(level, metric))
     family, _, share = metric.partition("_ms_")
     value: float | None = getattr(getattr(level, family), share)
     return value
 
 
-def _doubt(plan: Acceptance, level: LevelMetrics, samples: Sequence[RequestSample]) -> str:
-    """Why the level's measurement is not what was asked for; empty when it is."""
+def _miscounted(plan: Acceptance, samples: Sequence[RequestSample]) -> str:
+    """Why the answers are not what was asked for; empty when they are, or when there are none."""
     good = [sample for sample in samples if sample.ok]
-    if not good:
-        return ""
     uncounted = sum(not (sample.output_tokens or sample.input_tokens) for sample in good)
     if uncounted:
         return f"{uncounted} of {len(good)} answers came without token counts (usage)"
@@ -203,16 +216,21 @@ def _doubt(plan: Acceptance, level: LevelMetrics, samples: Sequence[RequestSampl
             f"{len(other)} of {len(good)} answers were not of {plan.output_tokens} output tokens"
             f" ({min(other)} to {max(other)}): the engine does not honour ignore_eos"
         )
-    if level.achieved_concurrency < LEAST_LOAD * level.concurrency:
-        reason = (
-            f"only {level.achieved_concurrency:.1f} of {level.concurrency} requests"
-            " were in flight on average"
-        )
-        enough = _REQUESTS_PER_WORKER * level.concurrency
-        if level.requests < enough:
-            reason += f"; raise acceptance.requests to {enough}"
-        return reason
     return ""
+
+
+def _underloaded(level: LevelMetrics) -> str:
+    """Why the level's load is not what was asked for; empty when it is, or when nothing succeeded."""
+    if not level.succeeded or level.achieved_concurrency >= LEAST_LOAD * level.concurrency:
+        return ""
+    reason = (
+        f"only {level.achieved_concurrency:.1f} of {level.concurrency} requests"
+        " were in flight on average"
+    )
+    enough = _REQUESTS_PER_WORKER * level.concurrency
+    if level.requests < enough:
+        reason += f"; raise acceptance.requests to {enough}"
+    return reason
 
 
 def _level_warnings(

@@ -45,6 +45,7 @@ MAX_MANIFEST_BYTES, MAX_ENTRIES = 256 * 2**20, 500000
 CHUNK = 4 * 2**20
 SPACE, INTEGRITY, TRUST, FORMAT, INSTALL = 6, 7, 8, 9, 12
 MISSING, STATE, HOST, KEY_FILE, FILE_ACCESS, INTERRUPTED = 16, 17, 18, 19, 20, 130
+GET_PYTHON = "install it, or have the bundle built with a `python-runtime` file"
 AGAIN = "Copy the named files again from the source, then run the same command again."
 # The fixed bytes before the 32 of an Ed25519 public key (RFC 8410), and RFC 8032's second test: key,
 # message, signature. With it we learn whether this host can check a signature before we judge ours.
@@ -56,7 +57,7 @@ TEST_SIGNATURE = (
 )
 
 
-class NamedError(Exception):
+class Error(Exception):
     """A failure with a name: exit code, one line of what and where, one line of what to do."""
 
     def __init__(self, code, message, hint):
@@ -126,11 +127,9 @@ class Progress:
 
 def read_key(path):
     """The 32 bytes of an Ed25519 public key in PEM, and its short name (as airbundle shows it)."""
-    hint = (
-        "Give --key the supplier's PUBLIC key, a PEM file, received by another way than the bundle."
-    )
+    hint = "Give --key the supplier's PUBLIC key (PEM), received by another way than the bundle."
     if not os.path.isfile(path):
-        raise NamedError(KEY_FILE, path + ": no such key file", hint)
+        raise Error(KEY_FILE, path + ": no such key file", hint)
     with open(path, "rb") as file:
         text = file.read(65536).decode("ascii", "replace")
     body = re.search("-----BEGIN PUBLIC KEY-----([^-]+)-----END PUBLIC KEY-----", text)
@@ -139,39 +138,36 @@ def read_key(path):
     except ValueError:
         der = b""
     if len(der) != 44 or not der.startswith(DER_HEAD):
-        raise NamedError(KEY_FILE, path + ": not an Ed25519 public key in PEM form", hint)
+        raise Error(KEY_FILE, path + ": not an Ed25519 public key in PEM form", hint)
     return der[12:], hashlib.sha256(der).hexdigest()[:16]
 
 
 def run(argv, env=None, pass_fds=()):
-    """Exit status, stdout and stderr of a program; its stdin is empty."""
-    pipe = subprocess.PIPE
-    with open(os.devnull, "rb") as nothing:
-        done = subprocess.run(
-            argv, stdin=nothing, stdout=pipe, stderr=pipe, env=env, pass_fds=pass_fds
-        )
-    return (
-        done.returncode,
-        done.stdout.decode("utf-8", "replace"),
-        done.stderr.decode("utf-8", "replace"),
-    )
+    """Exit status (None: it cannot be started) and output of a program; its stdin is empty."""
+    out = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    try:
+        done = subprocess.run(argv, env=env, pass_fds=pass_fds, **out)
+    except OSError as cause:
+        return None, "{}: cannot be run: {}".format(argv[0], cause.strerror)
+    return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
 def verify_by_command(key, data, signature):
     """`openssl pkeyutl -verify -rawin`, on private copies: a medium may answer otherwise twice."""
-    folder = tempfile.mkdtemp(prefix="airbundle-")
+    pem = b"-----BEGIN PUBLIC KEY-----\n%s\n-----END PUBLIC KEY-----\n"
+    files = {"key": pem % base64.b64encode(DER_HEAD + key), "sig": signature, "data": data}
     try:
-        pem = b"-----BEGIN PUBLIC KEY-----\n%s\n-----END PUBLIC KEY-----\n"
-        files = {"key": pem % base64.b64encode(DER_HEAD + key), "sig": signature, "data": data}
-        paths = {name: os.path.join(folder, name) for name in files}
-        for name, content in files.items():
-            with open(paths[name], "wb") as file:
-                file.write(content)
-        command = [shutil.which("openssl"), "pkeyutl", "-verify", "-rawin", "-pubin"]
-        command += ["-inkey", paths["key"], "-sigfile", paths["sig"], "-in", paths["data"]]
-        return run(command)[0] == 0
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix="airbundle-") as folder:
+            paths = {name: os.path.join(folder, name) for name in files}
+            for name, content in files.items():
+                with open(paths[name], "wb") as file:
+                    file.write(content)
+            command = [shutil.which("openssl"), "pkeyutl", "-verify", "-rawin", "-pubin"]
+            command += ["-inkey", paths["key"], "-sigfile", paths["sig"], "-in", paths["data"]]
+            return run(command)[0] == 0
+    except OSError as cause:
+        text = "temporary files cannot be written: " + str(cause.strerror)
+        raise Error(SPACE, text, "Free space in /tmp, or set TMPDIR to another folder.")
 
 
 def verify_by_library(key, data, signature):
@@ -202,10 +198,7 @@ def openssl_state():
     """How to check a signature on this host (None: it cannot), and one line about it."""
     if not shutil.which("openssl"):
         return None, "openssl is not on PATH"
-    words = (
-        " ".join(run([shutil.which("openssl"), "version"])[1].split()[:2])
-        or "openssl of no version"
-    )
+    words = " ".join(run([shutil.which("openssl"), "version"])[1].split()[:2]) or "openssl"
     key, message, signature = (bytes.fromhex(x) for x in (TEST_KEY, "72", TEST_SIGNATURE))
     for way, how in ((verify_by_command, "pkeyutl -rawin"), (verify_by_library, "libcrypto")):
         if way(key, message, signature) and not way(key, b"s", signature):
@@ -215,18 +208,15 @@ def openssl_state():
 
 def read_file(path, limit):
     """A small file's bytes."""
-    if not os.path.isdir(os.path.dirname(path)):
-        raise NamedError(
-            STATE, os.path.dirname(path) + ": no such folder", "Give --dir the bundle's folder."
-        )
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise Error(STATE, folder + ": no such folder", "Give --dir the bundle's folder.")
     if not os.path.isfile(path):
-        raise NamedError(
-            MISSING, path + ": not there", "Copy every file of the bundle into one folder."
-        )
+        raise Error(MISSING, path + ": not there", "Copy every file of the bundle into one folder.")
     with open(path, "rb") as file:
         data = file.read(limit + 1)
     if len(data) > limit:
-        raise NamedError(FORMAT, "{}: over the limit of {} bytes".format(path, limit), AGAIN)
+        raise Error(FORMAT, "{}: over the limit of {} bytes".format(path, limit), AGAIN)
     return data
 
 
@@ -237,26 +227,24 @@ def open_manifest(args):
     if not os.path.exists(path):
         if not args.unsigned:
             hint = "Ask the supplier for it. A bundle without a signature needs --unsigned."
-            raise NamedError(TRUST, path + ": there is no signature", hint)
+            raise Error(TRUST, path + ": there is no signature", hint)
         line = "warning: UNSIGNED bundle, accepted because of --unsigned / 서명 없는 번들"
         put(sys.stderr, line + ", SHA-256 of the manifest: " + digest)
         return parse_manifest(data), digest, None
     signature = read_file(path, 65536)
     if not args.key:
-        raise NamedError(TRUST, path + ": no public key to check it with", "Give --key PUBLIC.pem.")
+        raise Error(TRUST, path + ": no public key to check it with", "Give --key PUBLIC.pem.")
     keys = [read_key(name) for name in args.key]
     way, about = openssl_state()
     if way is None:
         hint = "Put OpenSSL 3 (or 1.1.1) on PATH, or verify on a host that has it."
-        raise NamedError(HOST, about + ": the signature cannot be checked", hint)
+        raise Error(HOST, about + ": the signature cannot be checked", hint)
     good = [name for key, name in keys if len(signature) == 64 and way(key, data, signature)]
     if not good:
         hint = "Do not install. Ask the supplier, by another way, for the right key and bundle."
         names = ", ".join(name for _, name in keys)
-        message = (
-            "{}: the signature is not by key {}: manifest or signature changed, or another's key"
-        )
-        raise NamedError(TRUST, message.format(os.path.join(args.dir, MANIFEST), names), hint)
+        message = "{}: not the signature of {} by key {}: one of them changed, or another's key"
+        raise Error(TRUST, message.format(path, MANIFEST, names), hint)
     say("signature OK, key " + good[0], "서명 확인")
     say("manifest SHA-256 " + digest)
     return parse_manifest(data), digest, hashlib.sha256(signature).hexdigest()
@@ -279,7 +267,7 @@ def parse_manifest(data):
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as cause:
         kind = "" if type(cause) is ValueError else type(cause).__name__ + ": "
         hint = "Have the bundle built again, or use the bootstrap that came with it."
-        raise NamedError(FORMAT, "{}: {}{}".format(MANIFEST, kind, cause), hint)
+        raise Error(FORMAT, "{}: {}{}".format(MANIFEST, kind, cause), hint)
     return manifest
 
 
@@ -293,21 +281,16 @@ def check_path(path):
     """Relative, no `..`, nothing odd."""
     parts = path.split("/")
     odd = len(path) > 1024 or re.search(r'[\x00-\x1f\x7f<>:"|?*\\]', path)
-    require(
-        not odd and not {"", ".", ".."}.intersection(parts), "path {!r} is refused".format(path)
-    )
+    odd = odd or {"", ".", ".."}.intersection(parts)
+    require(not odd, "path {!r} is refused".format(path))
     return path
 
 
 def check_manifest(manifest):
     """Raise ValueError, KeyError or TypeError for what breaks the format."""
     target, tool, entries = manifest["target"], manifest["tool"], manifest["entries"]
-    for key, pattern in (
-        ("python", r"3\.\d{1,2}"),
-        ("glibc", r"2\.\d{1,2}"),
-        ("arch", r"\w{1,20}"),
-    ):
-        require(re.match(pattern + r"\Z", target[key]), "target." + key)
+    for key, pattern in {"python": r"3\.\d+\Z", "glibc": r"2\.\d+\Z", "arch": r"\w+\Z"}.items():
+        require(re.match(pattern, target[key]) and len(target[key]) < 20, "target." + key)
     require(len(entries) <= MAX_ENTRIES, "over {} entries".format(MAX_ENTRIES))
     volumes = {volume["name"]: volume["size"] for volume in manifest["volumes"]}
     for item in manifest["volumes"] + manifest["loose"]:
@@ -321,10 +304,8 @@ def check_manifest(manifest):
             check_bytes(part)
             require(type(part["offset"]) is int and part["offset"] >= 0, "offset")
             require(isinstance(part["member"], str), "member")
-            require(
-                part["offset"] + part["size"] <= volumes[part["volume"]],
-                "a part outside its volume",
-            )
+            end = part["offset"] + part["size"]
+            require(end <= volumes[part["volume"]], "a part outside its volume")
         total = sum(part["size"] for part in entry["parts"])
         require(total == entry["size"], "the parts of {} do not add up".format(entry["path"]))
     for parts in parts_by_volume(manifest).values():
@@ -332,9 +313,8 @@ def check_manifest(manifest):
             require(one["offset"] + one["size"] <= other["offset"], "parts overlap")
     paths = {entry["path"] for entry in entries}
     wanted = [tool["requirements"], tool["uv_wheel"]] + [item["path"] for item in manifest["files"]]
-    require(
-        len(paths) == len(entries) and paths.issuperset(wanted), "paths twice or without an entry"
-    )
+    require(len(paths) == len(entries), "a path twice")
+    require(paths.issuperset(wanted), "a path without an entry")
 
 
 def check_bytes(item):
@@ -376,6 +356,15 @@ def read_run(file, size):
         yield chunk
 
 
+def digest_file(path, limit):
+    """SHA-256 of a file, of its first `limit` bytes when it is longer."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for chunk in read_run(file, limit):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
 def scan_volume(path, volume, parts, progress, pool):
     """One pass over a volume, two digests: of the whole, and of each part. Gives what is wrong."""
     name, size = volume["name"], os.path.getsize(path)
@@ -390,10 +379,8 @@ def scan_volume(path, volume, parts, progress, pool):
             at += length
             label = part["member"] if part else "ZIP directory"
             if at > size:
-                bad.append(
-                    "{}: {}: truncated, {} bytes of {}".format(name, label, size, volume["size"])
-                )
-                return bad
+                text = "{}: {}: truncated, {} bytes of {}"
+                return bad + [text.format(name, label, size, volume["size"])]
             digest = hashlib.sha256()
             try:
                 for chunk in read_run(file, length):
@@ -403,9 +390,7 @@ def scan_volume(path, volume, parts, progress, pool):
                     progress.advance(len(chunk))
             except OSError as cause:
                 message = "{}: {}: cannot be read: {}".format(path, label, cause.strerror)
-                raise NamedError(
-                    FILE_ACCESS, message, "Copy the volume again, from another medium."
-                )
+                raise Error(FILE_ACCESS, message, "Copy it again, or use another medium.")
             if part and digest.hexdigest() != part["sha256"]:
                 bad.append("{}: {}: changed".format(name, label))
     if size > at:
@@ -428,9 +413,8 @@ def beside(args, manifest, digest, signature_digest):
     for name, (wanted, size) in sorted(small.items()):
         path = os.path.join(args.dir, name)
         if os.path.isfile(path):
-            with open(path, "rb") as file:
-                if hashlib.sha256(file.read(size + 1)).hexdigest() != wanted:
-                    bad.append(name + ": changed")
+            if digest_file(path, size + 1) != wanted:
+                bad.append(name + ": changed")
     return bad, set(sums) | {CHECKSUMS}
 
 
@@ -455,9 +439,9 @@ def command_verify(args):
         put(sys.stderr, "note: not part of the bundle: " + ", ".join(strangers)[:500])
     if bad:
         more = " (and {} more, above)".format(len(bad) - 1) if len(bad) > 1 else ""
-        raise NamedError(INTEGRITY, bad[0] + more, AGAIN)
+        raise Error(INTEGRITY, bad[0] + more, AGAIN)
     if missing:
-        raise NamedError(MISSING, "missing: " + ", ".join(missing), "Copy them beside the others.")
+        raise Error(MISSING, "missing: " + ", ".join(missing), "Copy them beside the others.")
     size, seconds = human(progress.done), time.monotonic() - began
     line = "bundle {} OK: {} volumes, {}, every byte as signed, {:.1f} s"
     if not signature_digest:
@@ -477,16 +461,11 @@ def clean_environment():
 def find_python(minor):
     """A CPython of that minor version on PATH, or None. A shim that does not run is not one."""
     code = "import sys; print(sys.implementation.name, '%d.%d' % sys.version_info[:2])"
-    for name in (sys.executable, "python" + minor, "python3"):
-        path = shutil.which(name) if name else None
-        try:
-            if path and run([path, "-I", "-c", code], clean_environment())[1].split() == [
-                "cpython",
-                minor,
-            ]:
-                return path
-        except OSError:
-            continue
+    for path in filter(
+        None, map(shutil.which, (sys.executable or "", "python" + minor, "python3"))
+    ):
+        if run([path, "-I", "-c", code], clean_environment())[1].split() == ["cpython", minor]:
+            return path
     return None
 
 
@@ -523,8 +502,7 @@ def host_findings(manifest):
     elif path:
         yield True, "CPython {}: {}".format(minor, path)
     else:
-        line = "no CPython {} on PATH and none in the bundle: install python{}, or have the bundle built"
-        yield False, (line + " with a python-runtime file").format(minor, minor)
+        yield False, "CPython {}: none on PATH, none carried; {}".format(minor, GET_PYTHON)
 
 
 def need_room(path, need):
@@ -532,7 +510,7 @@ def need_room(path, need):
     free = free_bytes(path)
     if free < need:
         text = "{}: {} free, about {} needed".format(path, human(free), human(need))
-        raise NamedError(SPACE, text, "Free space, or give another --root.")
+        raise Error(SPACE, text, "Free space, or give another --root.")
     return "{} free at {}, about {} needed".format(human(free), path, human(need))
 
 
@@ -559,13 +537,11 @@ def command_check(args):
     try:
         # Imported files, and beside them the wheels unpacked, which is about three times their size.
         show(True, need_room(args.root, sum(entry["size"] for entry in entries) + 3 * wheels))
-    except NamedError as cause:
+    except Error as cause:
         room = cause
         show(False, str(room))
     if lacks:
-        raise NamedError(
-            HOST, "this host lacks: " + "; ".join(lacks), "Add what is named; check again."
-        )
+        raise Error(HOST, "this host lacks: " + "; ".join(lacks), "Add it, then check again.")
     if room:
         raise room
     say("this host has what the bundle needs", "준비 완료")
@@ -577,11 +553,7 @@ def command_check(args):
 def store_entry(args, entry, path):
     """Bring one file of the bundle to `path`, each part checked by its SHA-256 on the way."""
     if os.path.isfile(path) and os.path.getsize(path) == entry["size"]:
-        with open(path, "rb") as file:
-            digest = hashlib.sha256()
-            for chunk in read_run(file, entry["size"]):
-                digest.update(chunk)
-        if digest.hexdigest() == entry["sha256"]:
+        if digest_file(path, entry["size"]) == entry["sha256"]:
             return path  # from a run that was interrupted
     whole = hashlib.sha256()
     with open(path + ".new", "wb") as out:
@@ -595,9 +567,9 @@ def store_entry(args, entry, path):
                     out.write(chunk)
             if digest.hexdigest() != part["sha256"]:
                 where = "{}: {}: changed".format(part["volume"], part["member"])
-                raise NamedError(INTEGRITY, where, AGAIN)
+                raise Error(INTEGRITY, where, AGAIN)
     if whole.hexdigest() != entry["sha256"]:
-        raise NamedError(INTEGRITY, entry["path"] + ": changed", AGAIN)
+        raise Error(INTEGRITY, entry["path"] + ": changed", AGAIN)
     os.rename(path + ".new", path)
     return path
 
@@ -608,7 +580,7 @@ def need_volumes(args, entries):
     missing = [x for x in sorted(names) if not os.path.isfile(os.path.join(args.dir, x))]
     if missing:
         hint = "Copy them beside the others; the tool itself lies in them."
-        raise NamedError(MISSING, "missing: " + ", ".join(missing), hint)
+        raise Error(MISSING, "missing: " + ", ".join(missing), hint)
 
 
 def unpack_uv(wheel, path):
@@ -662,11 +634,11 @@ def unpack(what, function, *arguments):
     """Run an unpacking function; whatever it stumbles over is one line."""
     try:
         function(*arguments)
-    except (OSError, NamedError):
+    except (OSError, Error):
         raise
     except Exception as cause:  # noqa: BLE001 - tarfile, zipfile and zlib raise many kinds
         text = "{}: cannot be unpacked: {}".format(what, cause)
-        raise NamedError(INSTALL, text, "Have the bundle built again with a sound file.")
+        raise Error(INSTALL, text, "Have the bundle built again with a sound file.")
 
 
 def remove(path):
@@ -688,21 +660,20 @@ def make_runtime(args, entry, root, work):
         unpack(entry["path"], unpack_tar, archive, home + ".partial")
         if not os.path.exists(os.path.join(home + ".partial", "python", "bin", "python3")):
             text = entry["path"] + ": has no python/bin/python3 inside"
-            raise NamedError(INSTALL, text, "Carry an `install_only` archive as python-runtime.")
+            raise Error(INSTALL, text, "Carry an `install_only` archive as python-runtime.")
         os.rename(home + ".partial", home)
     return python
 
 
-def run_step(argv, lock, code, what, hint):
+def run_step(argv, lock, code, hint):
     """Run a program of the installation; its last words become the error."""
-    try:
-        status, out, err = run(argv, clean_environment(), (lock,))
-    except OSError as cause:
-        hint = "Is --root on a file system mounted noexec, or is the bundle for another processor?"
-        raise NamedError(HOST, "{} cannot be run: {}".format(argv[0], cause.strerror), hint)
+    status, text = run(argv, clean_environment(), (lock,))
+    if status is None:
+        raise Error(HOST, text, "Is --root mounted noexec, or the bundle for another processor?")
     if status != 0:
-        last = " ".join((err or out).split())[-600:]
-        raise NamedError(code, "{}: {}".format(what, last or "exit status {}".format(status)), hint)
+        lines = text.strip().splitlines() or ["exit status {}".format(status)]
+        last = " ".join(lines[-1:] if lines[0].startswith("Traceback") else lines)[-600:]
+        raise Error(code, "{}: {}".format(" ".join(argv[:2]), last), hint)
 
 
 def make_tool(args, manifest, folder, root, lock):
@@ -734,17 +705,14 @@ def make_tool(args, manifest, folder, root, lock):
     common = ["--offline", "--no-config", "--no-progress", "--color", "never"]
     common += ["--cache-dir", os.path.join(work, "cache")]
     argv = [uv, "venv"] + common + ["--no-python-downloads", "--python", python or minor, venv]
-    hint = "Install CPython {}, or have the bundle built with a python-runtime file.".format(minor)
-    run_step(argv, lock, HOST, "uv venv", hint)
+    run_step(argv, lock, HOST, "CPython {}: {}.".format(minor, GET_PYTHON))
     argv = [uv, "pip", "install"] + common + ["--python", os.path.join(venv, "bin", "python")]
     argv += ["--no-index", "--no-deps", "--no-build", "--require-hashes", "--link-mode", "copy"]
     argv += ["--find-links", os.path.join(work, "wheels"), "-r", listed]
     hint = "Fix the cause and run the same command again; an older tool stays usable."
-    run_step(argv, lock, INSTALL, "uv pip install", hint)
-    run_step(
-        [os.path.join(venv, "bin", "airbundle"), "--version"], lock, INSTALL, "airbundle", hint
-    )
-    os.sync()
+    run_step(argv, lock, INSTALL, hint)
+    run_step([os.path.join(venv, "bin", "airbundle"), "--version"], lock, INSTALL, hint)
+    write_file(os.path.join(folder, "complete"), os.path.basename(folder) + "\n")
 
 
 def write_file(path, text, mode=0o644):
@@ -756,14 +724,21 @@ def write_file(path, text, mode=0o644):
     os.rename(path + ".new", path)
 
 
+LAUNCHER = """\
+#!/bin/sh
+unset PYTHONHOME PYTHONPATH
+[ -n "${{AIRBUNDLE_ROOT-}}" ] || AIRBUNDLE_ROOT={root}
+export AIRBUNDLE_ROOT
+exec {airbundle} "$@"
+"""
+
+
 def command_install(args):
     """Signature, then host, then the tool; says how to go on."""
-    manifest, digest, _ = open_manifest(args)
+    manifest, digest, signature = open_manifest(args)
     lacks = [text for good, text in host_findings(manifest) if not good]
     if lacks:
-        raise NamedError(
-            HOST, "this host lacks: " + "; ".join(lacks), "Add what is named, then rerun."
-        )
+        raise Error(HOST, "this host lacks: " + "; ".join(lacks), "Add it, then rerun.")
     root = os.path.abspath(args.root)
     folder = os.path.join(root, "tool", digest[:12])
     os.makedirs(os.path.join(root, "tool"), exist_ok=True)
@@ -776,26 +751,19 @@ def command_install(args):
         fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError:
         pass  # a file system without locks
-    marker = os.path.join(folder, "complete")
-    if not os.path.isfile(marker):
+    airbundle = os.path.join(folder, "venv", "bin", "airbundle")
+    complete = os.path.isfile(os.path.join(folder, "complete"))
+    if not complete or run([airbundle, "--version"], clean_environment())[0] != 0:
         make_tool(args, manifest, folder, root, lock)
-        write_file(marker, digest + "\n")
     remove(folder + ".partial")
     launcher, quote = os.path.join(root, "bin", "airbundle"), shlex.quote
-    lines = ["#!/bin/sh", "unset PYTHONHOME PYTHONPATH"]
-    lines += [
-        '[ -n "${AIRBUNDLE_ROOT-}" ] || AIRBUNDLE_ROOT=' + quote(root),
-        "export AIRBUNDLE_ROOT",
-    ]
-    lines += ["exec " + quote(os.path.join(folder, "venv", "bin", "airbundle")) + ' "$@"']
-    write_file(launcher, "\n".join(lines) + "\n", 0o755)
+    write_file(launcher, LAUNCHER.format(root=quote(root), airbundle=quote(airbundle)), 0o755)
     say("installed airbundle {} in {}".format(manifest["tool"]["version"], root), "설치 완료")
     say("next:", "다음 단계:")
     trust = "".join(" --key " + quote(os.path.abspath(key)) for key in args.key or [])
-    steps = ["import {} --root {}{}".format(quote(args.dir), quote(root), trust or " --unsigned")]
-    steps += [step + " --root " + quote(root) for step in ("install", "start", "accept", "report")]
-    for step in steps:
-        say("  {} {}".format(quote(launcher), step))
+    trust += "" if signature else " --unsigned"
+    for step in ("import " + quote(args.dir) + trust, "install", "start", "accept", "report"):
+        say("  {} {} --root {}".format(quote(launcher), step, quote(root)))
 
 
 # ---- The command line. ----
@@ -808,11 +776,8 @@ def parse_arguments():
     commands.required = True
     here = os.path.dirname(os.path.abspath(__file__))
     home = os.path.join(os.path.expanduser("~"), "airbundle")
-    for name, function in (
-        ("check", command_check),
-        ("verify", command_verify),
-        ("install", command_install),
-    ):
+    for function in (command_check, command_verify, command_install):
+        name = function.__name__[len("command_") :]
         command = commands.add_parser(name, help=function.__doc__)
         command.set_defaults(function=function)
         command.add_argument("--dir", default=here, help="the bundle's folder (this script's)")
@@ -834,7 +799,7 @@ def main():
     try:
         args.function(args)
         return 0
-    except NamedError as cause:
+    except Error as cause:
         code, text, hint = cause.code, str(cause), cause.hint
     except KeyboardInterrupt:
         code, text, hint = INTERRUPTED, "interrupted", "Run the same command again; it continues."

@@ -21,6 +21,7 @@ airbundle 반입 번들 / airbundle transfer bundle
 [Verify] Get the public key by another way than this medium.
 
   sha256sum -c {checksums}
+  # OpenSSL 3 이상 / OpenSSL 3 or newer:
   openssl pkeyutl -verify -rawin -pubin -inkey KEY.pem -sigfile {signature} -in {manifest}
   python3 {bootstrap} verify --key KEY.pem
 

@@ -27,7 +27,9 @@ from rich.text import Text
 from bundler.domain.sizes import human
 from bundler.ports import Task
 
-OUT = Console(highlight=False, soft_wrap=True)
+# Into a pipe or a file, lines are as long as they are: a digest must not be folded.
+_WIDE = 240
+OUT = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _WIDE)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
 PLAIN_EVERY_S = 5.0
 

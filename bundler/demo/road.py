@@ -16,12 +16,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import yaml
-from bundler.demo.cpu_shim import write_cpu_shim_wheel
-from bundler.demo.tiny_gguf import write_tiny_gguf
-from bundler.demo.tiny_qwen35moe import write_tiny_qwen35_moe
 
 import bundler
+from bundler.demo.cpu_shim import write_cpu_shim_wheel
 from bundler.demo.hub import LoopbackHub
+from bundler.demo.tiny_gguf import write_tiny_gguf
+from bundler.demo.tiny_qwen35moe import write_tiny_qwen35_moe
 from bundler.errors import HostError, StateError, ToolError, disk_errors
 
 _SPECS = {"llama.cpp": "demo.yaml", "vllm": "demo-vllm.yaml"}

@@ -7,6 +7,7 @@ leaves the release in use untouched and nothing half-installed behind.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import tarfile
 from collections.abc import Callable, Sequence
@@ -186,7 +187,7 @@ def _make_venv(
     done = runner.run(
         [
             uv, "pip", "install", *common, "--python", str(folder / _PYTHON), "--no-index",
-            "--no-deps", "--require-hashes", "--find-links", str(folder / "wheels"),
+            "--no-deps", "--no-build", "--require-hashes", "--find-links", str(folder / "wheels"),
             "-r", str(folder / manifest.engine.requirements),
         ],
         env=_clean(),
@@ -207,6 +208,11 @@ def _runtime(root: Root, verified: VerifiedManifest, folder: Path) -> Path | Non
     home = root.runtime(entry.sha256)
     python = home / "python" / "bin" / "python3"
     if not python.exists():
+        if not hasattr(tarfile, "data_filter"):
+            raise HostError(
+                f"Python {platform.python_version()} cannot unpack an archive safely (PEP 706)",
+                hint="Run airbundle with Python 3.10.12, 3.11.4, 3.12 or newer.",
+            )
         partial = home.with_name(home.name + ".partial")
         _remove(partial)
         root.make(partial)
@@ -225,8 +231,13 @@ def _runtime(root: Root, verified: VerifiedManifest, folder: Path) -> Path | Non
 
 
 def _clean() -> dict[str, str | None]:
-    """No configuration of this host's uv or pip may reach into an offline install."""
-    return {name: None for name in os.environ if name.startswith(("UV_", "PIP_", "VIRTUAL_ENV"))}
+    """No configuration of this host's uv, pip or Python may reach into an offline install."""
+    prefixes = ("UV_", "PIP_", "PYTHON", "VIRTUAL_ENV")
+    return {
+        name: None
+        for name in os.environ
+        if name.startswith(prefixes) or name.lower().endswith("_proxy")
+    }
 
 
 def _last(done: Completed) -> str:

@@ -1,0 +1,1 @@
+"""ReportWriter: one self-contained page for people, in Korean and English."""

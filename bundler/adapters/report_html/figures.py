@@ -1,0 +1,133 @@
+"""The page's sections of figures: charts over the levels, every request, and the table of all numbers."""
+
+from __future__ import annotations
+
+from html import escape
+
+from bundler.adapters.report_html import charts
+from bundler.adapters.report_html.charts import Limit
+from bundler.adapters.report_html.texts import both, number
+from bundler.domain.facts import AcceptanceRecord, LevelMetrics, Quantiles
+from bundler.domain.spec import Slo
+
+
+def measured(record: AcceptanceRecord) -> str:
+    """For each service: charts over the levels, every request's TTFT, and all numbers."""
+    parts = []
+    for state in record.services:
+        levels = [level for level in record.levels if level.service == state.service]
+        if not levels:
+            continue
+        name = escape(state.service)
+        parts.append(
+            f"<h2>{both(f'측정 결과: {name}', f'Measured: {name}')}</h2>"
+            f'<div class="grid">{_over_levels(record, levels)}{_requests(record, levels)}</div>'
+            f"<h2>{both(f'전체 수치: {name}', f'All numbers: {name}')}</h2>{_numbers(levels)}"
+        )
+    return "".join(parts)
+
+
+def _over_levels(record: AcceptanceRecord, levels: list[LevelMetrics]) -> str:
+    slo = record.plan.slo or Slo()
+    counts = [level.concurrency for level in levels]
+    latencies = (
+        ("첫 토큰 지연(TTFT), ms", "Time to first token (TTFT), ms",
+         [level.ttft for level in levels], slo.ttft_ms),
+        ("출력 토큰당 시간(TPOT), ms", "Time per output token (TPOT), ms",
+         [level.tpot for level in levels], slo.tpot_ms),
+        ("전체 응답 시간(E2E), ms", "End-to-end latency (E2E), ms",
+         [level.e2e for level in levels], slo.e2e_ms),
+    )  # fmt: skip
+    drawn = [
+        _figure((ko, en), charts.lines(counts, _series(items), _slo_line(limit)), _slo_note(limit))
+        for ko, en, items, limit in latencies
+    ]
+    rates = charts.bars(counts, [level.output_tokens_per_s for level in levels])
+    drawn.insert(1, _figure(("출력 처리량, 토큰/초", "Output throughput, tokens/s"), rates))
+    return "".join(drawn)
+
+
+def _requests(record: AcceptanceRecord, levels: list[LevelMetrics]) -> str:
+    slo = record.plan.slo or Slo()
+    parts = []
+    for level in levels:
+        samples = record.samples.get(f"{level.service}@{level.concurrency}", ())
+        points = [(s.started_s, s.ttft_ms if s.ok else None) for s in samples]
+        parts.append(
+            _figure(
+                (
+                    f"요청별 TTFT, ms (동시 요청 {level.concurrency}건)",
+                    f"TTFT of every request, ms ({level.concurrency} in flight)",
+                ),
+                charts.scatter(points, _slo_line(slo.ttft_ms)),
+                both(
+                    "점 하나가 요청 하나, × 표시는 실패", "a dot is a request, a cross a failed one"
+                ),
+            )
+        )
+    return "".join(parts)
+
+
+def _series(quantiles: list[Quantiles]) -> list[tuple[str, list[float | None]]]:
+    return [
+        ("p50", [item.p50 for item in quantiles]),
+        ("p95", [item.p95 for item in quantiles]),
+        ("p99", [item.p99 for item in quantiles]),
+    ]
+
+
+def _slo_line(value: float | None) -> Limit | None:
+    return None if value is None else Limit(value, f"SLO {value:g} ms")
+
+
+def _slo_note(value: float | None) -> str:
+    return "" if value is None else both(f"SLO 한계 {value:g} ms", f"SLO limit {value:g} ms")
+
+
+def _figure(title: tuple[str, str], drawn: str, note: str = "") -> str:
+    caption = f"<figcaption>{note}</figcaption>" if note else ""
+    return f"<figure><h3>{both(*title)}</h3>{drawn}{caption}</figure>"
+
+
+def _numbers(levels: list[LevelMetrics]) -> str:
+    head = "".join(
+        f'<th class="num">{both(f"동시 {level.concurrency}", f"{level.concurrency} in flight")}</th>'
+        for level in levels
+    )
+    rows = [
+        ("요청 / 성공", "requests / succeeded", "", [f"{x.requests} / {x.succeeded}" for x in levels]),
+        ("성공률", "success rate", "%", [number(x.success_rate * 100) for x in levels]),
+        ("소요 시간", "duration", "s", [number(x.duration_s) for x in levels]),
+        ("출력 처리량", "output throughput", "tok/s",
+         [number(x.output_tokens_per_s) for x in levels]),
+        *_quantile_rows("TTFT", [x.ttft for x in levels]),
+        *_quantile_rows("TPOT", [x.tpot for x in levels]),
+        *_quantile_rows("ITL", [x.itl for x in levels]),
+        *_quantile_rows("E2E", [x.e2e for x in levels]),
+        ("출력 토큰 합계", "output tokens", "", [f"{x.output_tokens:,}" for x in levels]),
+        ("입력 토큰 p50", "input tokens p50", "", [number(x.input_tokens_p50) for x in levels]),
+        ("달성 동시 요청 수", "achieved requests in flight", "",
+         [number(x.achieved_concurrency) for x in levels]),
+    ]  # fmt: skip
+    body = "".join(
+        f"<tr{' class=first' if ko.endswith('p50') else ''}><th>{both(ko, en)}</th><td>{unit}</td>"
+        + "".join(f'<td class="num">{cell}</td>' for cell in cells)
+        + "</tr>"
+        for ko, en, unit, cells in rows
+    )
+    return (
+        f'<div class="scroll"><table class="data numbers"><thead><tr><th>{both("지표", "Figure")}</th>'
+        f"<th>{both('단위', 'Unit')}</th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _quantile_rows(name: str, items: list[Quantiles]) -> list[tuple[str, str, str, list[str]]]:
+    return [
+        (
+            f"{name} {share}",
+            f"{name} {share}",
+            "ms",
+            [number(getattr(item, share)) for item in items],
+        )
+        for share in ("p50", "p95", "p99")
+    ]

@@ -1,0 +1,146 @@
+"""The report's words: both languages, number formats, and the Korean of what the judge says in English.
+
+The record stores one language. Sentences that the judge composes are rebuilt in Korean from their fixed
+patterns; what has no pattern (an engine's own error, a source) is shown as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+from bundler.domain.verdict import Verdict
+
+VERDICT = {
+    Verdict.PASS: ("합격", "PASS"),
+    Verdict.FAIL: ("불합격", "FAIL"),
+    Verdict.INCONCLUSIVE: ("판정 보류", "INCONCLUSIVE"),
+}
+MEANING = {
+    Verdict.PASS: (
+        "모든 판정 항목이 기준을 충족했습니다.",
+        "Every check met its criterion.",
+    ),
+    Verdict.FAIL: (
+        "기준을 충족하지 못한 항목이 있습니다. 아래 판정 항목을 확인하십시오.",
+        "At least one check failed; see the checks below.",
+    ),
+    Verdict.INCONCLUSIVE: (
+        "측정 결과만으로는 합격 여부를 판단할 수 없습니다. 아래 사유를 조치한 뒤 다시 측정하십시오.",
+        "The measurement does not decide; act on the reasons below and measure again.",
+    ),
+}
+DEFINITIONS = (
+    ("TTFT", "첫 토큰 지연", "time to first token",
+     "요청을 보낸 시점부터 내용이 있는 첫 토큰(추론 토큰 포함)을 받을 때까지의 시간. 역할만 담긴 빈 조각은 세지 않습니다.",
+     "From sending the request to the first non-empty token, reasoning included. Role-only chunks do not count."),
+    ("TPOT", "출력 토큰당 시간", "time per output token",
+     "(마지막 토큰 시각 − 첫 토큰 시각) ÷ (출력 토큰 수 − 1). TTFT는 포함하지 않습니다.",
+     "(last token − first token) ÷ (output tokens − 1); excludes TTFT."),
+    ("ITL", "토큰 간 지연", "inter-token latency",
+     "스트림으로 받은 조각 사이의 간격. 조각 하나에 토큰이 여러 개 담길 수 있으므로 보조 지표로만 봅니다.",
+     "Gaps between streamed chunks. A chunk may hold several tokens, so this is a secondary figure."),
+    ("E2E", "전체 응답 시간", "end-to-end latency",
+     "요청을 보낸 시점부터 마지막 토큰을 받을 때까지의 시간.",
+     "From sending the request to the last token."),
+    ("p50 · p95 · p99", "백분위수", "percentiles",
+     "성공한 요청의 50%, 95%, 99%가 이 값 이하입니다(선형 보간). 요청이 100건보다 적으면 p99는 최댓값에 가깝습니다.",
+     "50 %, 95 %, 99 % of the successful requests are at or below it (linear interpolation). With fewer than 100 requests p99 is close to the maximum."),
+    ("SLO", "판정 방법", "how it is judged",
+     "요청이 성공하고 모든 한계를 지키면 ‘충족’으로 셉니다. 충족 비율의 단측 95% 신뢰하한(Clopper–Pearson)이 목표 이상이면 합격, 신뢰상한이 목표 미만이면 불합격, 그 사이는 판정 보류입니다.",
+     "A request is good when it succeeded and met every limit. PASS when the one-sided 95 % lower bound (Clopper–Pearson) of the good share reaches the target, FAIL when the upper bound is below it, INCONCLUSIVE between."),
+    ("부하 / Load", "폐쇄 루프", "closed loop",
+     "정해진 수의 요청을 항상 처리 중으로 유지하며, 하나가 끝나면 바로 다음 요청을 보냅니다. 워밍업 요청은 집계에서 뺍니다. 프롬프트마다 첫머리가 달라 프리픽스 캐시의 영향을 받지 않습니다.",
+     "A fixed number of requests is kept in flight; the next is sent as one ends. Warm-up requests are not counted. Every prompt begins differently, so the prefix cache does not help."),
+)  # fmt: skip
+
+_ERROR = r"(?P<error>: .*)?"
+_PATTERNS: tuple[tuple[str, str], ...] = (
+    (r"requests answered", "요청 응답 여부"),
+    (r"SLO: answered for (?P<share>\S+) %", r"SLO: 요청의 \g<share> % 이상 응답"),
+    (r"SLO: (?P<terms>.+) for (?P<share>\S+) %", r"SLO: 요청의 \g<share> % 이상이 \g<terms>"),
+    (r"expected: (.+)", r"예상 범위: \1"),
+    (r"(\d+) of (\d+)", r"\2건 중 \1건"),
+    (r"(\d+) of (\d+) good \((\S+) %\), one-sided (\S+) % bounds (\S+) % and (\S+) %",
+     r"\2건 중 \1건 충족(\3 %), 단측 \4 % 신뢰하한 \5 %, 신뢰상한 \6 %"),
+    (rf"every request failed{_ERROR}", r"모든 요청 실패\g<error>"),
+    (r"the answers held no output tokens", "응답에 출력 토큰이 없음"),
+    (rf"(\d+) failed{_ERROR}; the other checks count them",
+     r"\1건 실패\g<error> (다른 항목에서 미충족으로 집계)"),
+    (rf"(\d+) failed{_ERROR}", r"\1건 실패\g<error>"),
+    (r"too few requests to tell: (\d+) more are needed if none of them fails"
+     r" \(acceptance\.requests: (\d+)\)(?P<rest>.*)",
+     r"요청 수가 부족해 판단할 수 없음: 추가 요청이 모두 충족해도 \1건이 더 필요"
+     r" (acceptance.requests: \2)\g<rest>"),
+    (r"missed: failed (.+)", r"미충족 건수: 실패 \1"),
+    (r"missed: (.+)", r"미충족 건수: \1"),
+    (r"below (\S+)(?P<source>.*)", r"하한 \1 미만\g<source>"),
+    (r"above (\S+)(?P<source>.*)", r"상한 \1 초과\g<source>"),
+    (r"there is no such figure(?P<source>.*)", r"측정값 없음\g<source>"),
+    (r"source: (.*)", r"근거: \1"),
+    (r"(\d+) of (\d+) answers came without token counts \(usage\)",
+     r"응답 \2건 중 \1건에 토큰 수(usage)가 없음"),
+    (r"(\d+) of (\d+) answers were not of (\d+) output tokens \((\d+) to (\d+)\):"
+     r" the engine does not honour ignore_eos",
+     r"응답 \2건 중 \1건의 출력 토큰 수가 요청한 \3개와 다름(\4~\5개): 엔진이 ignore_eos를 따르지 않음"),
+    (r"only (\S+) of (\d+) requests were in flight on average",
+     r"동시 처리 중인 요청이 평균 \1건에 그침(목표 \2건)"),
+    (r"only (\S+) of (\d+) requests were in flight on average;"
+     r" raise acceptance\.requests to (\d+)",
+     r"동시 처리 중인 요청이 평균 \1건에 그침(목표 \2건). acceptance.requests를 \3(으)로 늘릴 것"),
+    (r"the bundle is UNSIGNED: nobody vouches for what was measured",
+     "서명 없는 번들: 무엇을 측정했는지 보증하는 주체가 없음"),
+    (r"(\S+), concurrency (\d+): p99 of (\d+) requests is close to their maximum",
+     r"\1, 동시 요청 \2건: 성공한 요청이 \3건뿐이라 p99는 최댓값에 가까움"),
+    (rf"(\S+), concurrency (\d+): (\d+) of (\d+) requests failed{_ERROR}",
+     r"\1, 동시 요청 \2건: 요청 \4건 중 \3건 실패\g<error>"),
+    (r"(\S+), concurrency (\d+): prompts had (\d+) tokens at the median, (\d+) were asked for",
+     r"\1, 동시 요청 \2건: 프롬프트 길이 중앙값이 \3토큰으로, 설정한 \4토큰과 차이가 큼"),
+    (r"(\S+), concurrency (\d+): answers came in one piece; TPOT and ITL say nothing there",
+     r"\1, 동시 요청 \2건: 응답이 한 조각으로 와서 TPOT과 ITL은 의미가 없음"),
+)  # fmt: skip
+_RULES = tuple((re.compile(pattern, re.DOTALL), korean) for pattern, korean in _PATTERNS)
+_INSIDE = (
+    (" %", "%"),
+    (" and <= ", ", <= "),
+    (" <= ", " ≤ "),
+    (" >= ", " ≥ "),
+    (" (source: ", " (근거: "),
+    ("; missed: failed ", "; 미충족 건수: 실패 "),
+    ("; missed: ", "; 미충족 건수: "),
+)
+
+
+def korean(text: str) -> str:
+    """The Korean of a sentence of the judge; the text itself when it is not one of them."""
+    for pattern, words in _RULES:
+        match = pattern.fullmatch(text)
+        if match:
+            # An optional group that did not take part is left out by expand().
+            said = match.expand(words)
+            if not match.groupdict().get("error"):  # an engine's own words stay as they are
+                for english, own in _INSIDE:
+                    said = said.replace(english, own)
+            return said
+    return text
+
+
+def both(ko: str, en: str) -> str:
+    """Two languages side by side, of which the page shows one. Both are HTML already."""
+    if ko == en:
+        return ko
+    return f'<span class="ko" lang="ko">{ko}</span><span class="en" lang="en">{en}</span>'
+
+
+def said(text: str) -> str:
+    """A sentence of the judge in both languages, escaped."""
+    return both(escape(korean(text)), escape(text))
+
+
+def number(value: float | None) -> str:
+    """A figure with as many decimals as mean something; a dash when there is none."""
+    if value is None:
+        return "–"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
