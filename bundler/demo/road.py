@@ -76,7 +76,7 @@ class Road:
                       " network, although it does not use it", "yellow")  # fmt: skip
         script = Path(__file__).with_name("closed.sh")
         argv = [
-            *isolation, "sh", str(script), sys.executable, str(self._folder / "bundle"),
+            *isolation, "sh", str(script), _bare_python(), str(self._folder / "bundle"),
             str(self._folder / "supplier.pub.pem"), str(self._folder / "root"),
             "isolated" if isolation else "open",
         ]  # fmt: skip
@@ -149,3 +149,8 @@ def _permitted(way: tuple[str, ...]) -> bool:
 def _connected_only(name: str) -> bool:
     """Variables that a closed host would not have."""
     return name.startswith(("HF_", "UV_", "PIP_", "VIRTUAL_ENV")) or name.lower().endswith("_proxy")
+
+
+def _bare_python() -> str:
+    """The interpreter behind this environment: the closed half sees none of its packages."""
+    return str(getattr(sys, "_base_executable", None) or sys.executable)

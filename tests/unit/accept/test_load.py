@@ -55,7 +55,9 @@ def test_warm_up_requests_are_sent_first_and_not_measured() -> None:
     assert seen.progress.units == ["requests"]
 
 
-@pytest.mark.parametrize(("concurrency", "count"), [(1, 4), (2, 4), (8, 16), (200, 256), (1000, 1000)])
+@pytest.mark.parametrize(
+    ("concurrency", "count"), [(1, 4), (2, 4), (8, 16), (200, 256), (1000, 1000)]
+)
 def test_warm_up_is_two_waves_within_reason(concurrency: int, count: int) -> None:
     assert Level("chat", concurrency, PLAN, "").warm_up == count
 

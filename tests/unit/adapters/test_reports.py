@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from bundler.accept.judge import judge, sample_key
+from bundler.adapters.report_html.charts import Limit, bars, lines, nice_top, scatter
+from bundler.adapters.report_html.page import HtmlReport
+from bundler.adapters.report_html.texts import korean, number
+from bundler.adapters.report_json import JsonReport
+from bundler.domain.facts import AcceptanceRecord, RequestSample, ServiceState
+from bundler.domain.spec import Acceptance, Expected, Slo
+from bundler.domain.verdict import overall
+from tests.unit.accept.levels import failed, level, sample
+
+HOSTILE = "<script>alert('x')</script>\"&"
+HANGUL = re.compile("[가-힣]")
+
+
+def record(
+    *samples: RequestSample, key_id: str | None = "0123456789abcdef", plan: Acceptance | None = None
+) -> AcceptanceRecord:
+    plan = plan or Acceptance(concurrency=(1, 4), slo=Slo(ttft_ms=200))
+    levels, kept = [], {}
+    for concurrency in plan.concurrency:
+        metrics, runs = level(*(samples or (sample(),) * 60), concurrency=concurrency)
+        levels.append(metrics)
+        kept[sample_key("chat", concurrency)] = runs
+    checks, warnings = judge(plan, levels, kept)
+    return AcceptanceRecord(
+        bundle_id="demo-aaaaaaaaaaaa", manifest_sha256="a" * 64, key_id=key_id, name="demo",
+        description="사내 시험", engine_name="vllm", engine_version="0.32.0",
+        models=("tiny @ " + "f" * 40,), host={"cores": "2", "gpu 0": "H100"}, plan=plan,
+        services=(
+            ServiceState(
+                service="chat", bundle_id="demo", pid=1, start_ticks=1, port=8000,
+                url="http://127.0.0.1:8000", argv=("vllm", "serve", "my model"), env={},
+                started="2026-01-01T00:00:00Z", ready_after_s=3.5, first_completion="안녕하세요",
+            ),
+        ),
+        began="2026-01-01T00:00:00Z", ended="2026-01-01T00:05:00Z", levels=tuple(levels),
+        samples=kept, checks=checks, verdict=overall(checks), warnings=warnings,
+    )  # fmt: skip
+
+
+class Page(HTMLParser):
+    """Collects tags, and notes every one that is not closed in order."""
+
+    VOID = frozenset({"meta", "input", "br", "link", "img"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.wrong: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.wrong += self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self._open or self._open.pop() != tag:
+            self.wrong.append(tag)
+
+
+def test_the_json_report_is_the_record() -> None:
+    made = record()
+    text = JsonReport().render(made)
+    assert AcceptanceRecord.model_validate_json(text) == made
+    assert text.startswith("{\n  ")
+    assert "사내 시험" in text
+
+
+def test_the_page_is_well_formed_and_loads_nothing() -> None:
+    text = HtmlReport().render(record())
+    page = Page(text)
+    assert not page.wrong
+    assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object", "base"}
+    assert not [
+        a for _, attributes in page.tags for a in attributes if a in ("src", "href", "style")
+    ]
+    assert "http://" not in text
+    assert "https://" not in text
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+@pytest.mark.parametrize(
+    ("samples", "ko", "en"),
+    [
+        ((sample(),) * 60, "합격", "PASS"),
+        ((sample(ttft_ms=900),) * 60, "불합격", "FAIL"),
+        ((sample(),) * 20, "판정 보류", "INCONCLUSIVE"),
+    ],
+)
+def test_the_verdict_comes_first_in_both_languages(
+    samples: tuple[RequestSample, ...], ko: str, en: str
+) -> None:
+    text = HtmlReport().render(record(*samples))
+    banner = text[text.index('<section class="verdict') : text.index("</section>")]
+    assert (
+        f'<strong><span class="ko" lang="ko">{ko}</span><span class="en" lang="en">{en}</span>'
+        in banner
+    )
+    assert text.index("<section") < text.index("<h2>")
+
+
+def test_an_unsigned_bundle_is_called_so_and_a_signed_one_names_its_key() -> None:
+    unsigned, signed = HtmlReport().render(record(key_id=None)), HtmlReport().render(record())
+    assert 'class="unsigned"' in unsigned
+    assert "서명되지 않은 번들" in unsigned
+    assert "UNSIGNED bundle" in unsigned
+    assert 'class="unsigned"' not in signed
+    assert "0123456789abcdef" in signed
+
+
+def test_the_page_says_what_ran() -> None:
+    text = HtmlReport().render(record())
+    for told in ("demo-aaaaaaaaaaaa", "a" * 64, "vllm 0.32.0", "tiny @ " + "f" * 40, "H100",
+                 "vllm serve &#x27;my model&#x27;", "안녕하세요"):  # fmt: skip
+        assert told in text
+
+
+def test_whatever_comes_from_the_record_is_escaped() -> None:
+    hostile = record(
+        *[sample()] * 55,
+        *[failed(HOSTILE)] * 5,
+        plan=Acceptance(
+            concurrency=(1, 4),
+            slo=Slo(ttft_ms=200),
+            expected=(Expected(concurrency=1, metric="e2e_ms_p95", max=1, source=HOSTILE),),
+        ),
+    )
+    state = hostile.services[0].model_copy(update={"argv": (HOSTILE,), "first_completion": HOSTILE})
+    changes = {
+        name: HOSTILE
+        for name in ("bundle_id", "manifest_sha256", "key_id", "name", "description", "engine_name",
+                     "engine_version", "began", "ended")
+    }  # fmt: skip
+    text = HtmlReport().render(
+        hostile.model_copy(
+            update={**changes, "models": (HOSTILE,), "host": {HOSTILE: HOSTILE}, "services": (state,),
+                    "warnings": (HOSTILE,)}
+        )
+    )  # fmt: skip
+    page = Page(text)
+    assert not page.wrong
+    assert "<script" not in text
+    assert "alert(" in text
+
+
+def test_every_request_is_a_dot_and_every_failure_a_cross() -> None:
+    text = HtmlReport().render(record(*[sample()] * 7, *[failed()] * 3))
+    assert text.count('class="dot"') == 2 * 7
+    assert text.count('class="cross"') == 2 * 3
+    assert "Connection refused" in text
+
+
+def test_a_run_without_an_answer_still_makes_a_page() -> None:
+    text = HtmlReport().render(record(failed(), failed()))
+    assert not Page(text).wrong
+    assert "표시할 측정값이 없습니다" in text
+
+
+def test_a_run_that_was_never_judged_still_makes_a_page() -> None:
+    empty = record().model_copy(update={"levels": (), "samples": {}, "checks": (), "services": ()})
+    assert not Page(HtmlReport().render(empty)).wrong
+
+
+def test_whatever_the_judge_says_has_a_korean_form() -> None:
+    slo = Slo(ttft_ms=200, tpot_ms=20)
+    ranges = (
+        Expected(concurrency=1, metric="output_tokens_per_s", min=1, max=10**6, source="lab"),
+        Expected(concurrency=1, metric="ttft_ms_p95", max=1),
+        Expected(concurrency=1, metric="ttft_ms_p50", min=10**6, source="lab"),
+    )
+    plan = Acceptance(concurrency=(1,), slo=slo, expected=ranges)
+    plain, bare = Acceptance(concurrency=(1,)), Acceptance(concurrency=(1,), slo=Slo())
+    few = level(*[sample()] * 20, concurrency=8, duration_s=2.0)
+    cases = [
+        (plan, level(*[sample()] * 60)),
+        (plan, level(*[sample()] * 58, sample(ttft_ms=900), failed("boom"))),
+        (plan, level(*[sample()] * 30, *[failed("boom")] * 30)),
+        (plan, level(failed("boom"))),
+        (plan, level(*[sample(input_tokens=0, output_tokens=0, tpot_ms=None)] * 3)),
+        (plan, level(*[sample(output_tokens=9)] * 3)),
+        (plain, level(sample(), failed("boom"))),
+        (plain, level(sample(output_tokens=0, tpot_ms=None))),
+        (plain, level(sample(itl_ms=(), input_tokens=200))),
+        (plain, few),
+        (plain, level(*[sample()] * 60, concurrency=8, duration_s=10.0)),
+        (bare, level(*[sample()] * 60)),
+    ]
+    said: set[str] = {"the bundle is UNSIGNED: nobody vouches for what was measured"}
+    for wanted, (metrics, runs) in cases:
+        checks, warnings = judge(wanted, [metrics], {sample_key("chat", metrics.concurrency): runs})
+        said |= {text for c in checks for text in (c.what, c.measured, c.reason)} | set(warnings)
+    numbers = re.compile(r"[-\d.]*")
+    untold = [
+        text for text in said if not numbers.fullmatch(text) and not HANGUL.search(korean(text))
+    ]
+    assert not untold
+    assert len(said) > 30
+
+
+def test_an_engines_own_words_are_not_translated() -> None:
+    assert korean("3 failed: load failed <= 4 %") == "3건 실패: load failed <= 4 %"
+    assert korean("something new") == "something new"
+
+
+def test_korean_counts_read_in_korean_order() -> None:
+    assert korean("58 of 60") == "60건 중 58건"
+    assert korean("too few requests to tell: 34 more are needed if none of them fails"
+                  " (acceptance.requests: 93); missed: TTFT 1") == (
+        "요청 수가 부족해 판단할 수 없음: 추가 요청이 모두 충족해도 34건이 더 필요"
+        " (acceptance.requests: 93); 미충족 건수: TTFT 1"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0, "0.00"),
+        (1.234, "1.23"),
+        (12.34, "12.3"),
+        (1234.5, "1,234"),
+        (123456, "123,456"),
+    ],
+)
+def test_numbers_show_the_digits_that_mean_something(value: float | None, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("most", "top"), [(0, 1), (0.07, 0.08), (3.9, 4), (101, 120), (1600, 1600)]
+)
+def test_axes_end_at_a_round_number(most: float, top: float) -> None:
+    assert nice_top(most) == pytest.approx(top)
+
+
+def test_a_limit_far_above_the_data_is_not_drawn() -> None:
+    near, far = Limit(20, "SLO 20 ms"), Limit(10_000, "SLO 10000 ms")
+    assert "SLO 20 ms" in lines([1, 2], [("p50", [10, 12])], near)
+    assert "SLO 10000 ms" not in lines([1, 2], [("p50", [10, 12])], far)
+
+
+def test_charts_of_nothing_say_so() -> None:
+    for drawn in (lines([1], [("p50", [None])]), bars([1], [0.0]), scatter([])):
+        assert "<svg" not in drawn
+        assert "표시할 측정값이 없습니다" in drawn
+
+
+def test_charts_hold_no_broken_numbers() -> None:
+    drawn = (
+        lines([1], [("p50", [5.0])]) + bars([1, 2], [0.0, 3.0]) + scatter([(0.0, 4.0), (0.0, None)])
+    )
+    assert "nan" not in drawn
+    assert "inf" not in drawn
