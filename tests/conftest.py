@@ -10,14 +10,15 @@ import pytest
 
 from tests.fakes.small_bundle import SmallBundle
 
-SLOW = ("index", "engine")
+OUTSIDE = ("index", "engine")
+SLOW = (*OUTSIDE, "slow")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all",
         action="store_true",
-        help="also run the tests that ask the package index or start a real engine",
+        help="also run the slow tests, those that ask the package index, and those with real engines",
     )
 
 
@@ -40,7 +41,7 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _loopback_only(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Quick tests cannot reach the world."""
-    if any(request.node.get_closest_marker(name) for name in SLOW):
+    if any(request.node.get_closest_marker(name) for name in OUTSIDE):
         return
     real = socket.socket.connect
 

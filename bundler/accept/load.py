@@ -63,6 +63,7 @@ class _Loop:
     task: Task
     length: Length = field(default_factory=Length)
     failed_in_a_row: int = 0
+    last_error: str = ""
     sent: int = 0
 
     async def one(self, began: float, words: int | None = None) -> RequestSample:
@@ -78,6 +79,7 @@ class _Loop:
         )
         sample = await _measure(self.session, request, self.clock, began)
         self.failed_in_a_row = 0 if sample.ok else self.failed_in_a_row + 1
+        self.last_error = sample.error or self.last_error
         self.task.advance(1)
         return sample
 
@@ -129,7 +131,7 @@ async def _measured(loop: _Loop, stagger_s: float) -> LevelRun:
     samples = await _workers(loop, loop.level.plan.requests, began, stagger_s)
     duration_s = loop.clock.monotonic() - began
     unsent = loop.level.plan.requests - len(samples)
-    error = f"not sent: {loop.level.give_up_after} or more requests in a row had failed"
+    error = f"not sent after {loop.level.give_up_after} failures in a row: {loop.last_error}"
     rest = [
         RequestSample(ok=False, error=error, started_s=round(duration_s, 6), e2e_ms=0.0)
         for _ in range(unsent)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -182,9 +183,14 @@ async def _answer(
     except asyncio.TimeoutError as cause:
         raise EngineError(f"no whole answer within {request.timeout_s:g} s") from cause
     except aiohttp.ClientConnectorError as cause:
-        raise EngineError(f"cannot connect: {cause.os_error.strerror or cause.os_error}") from cause
+        raise EngineError(f"cannot connect: {_reason(cause.os_error)}") from cause
     except (aiohttp.ClientError, OSError) as cause:
         raise EngineError(f"the connection broke: {str(cause) or type(cause).__name__}") from cause
+
+
+def _reason(error: OSError) -> str:
+    """The system's words: asyncio puts address and port into its own, which differ between services."""
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 def _delta(text: str, at: float) -> Delta:

@@ -148,7 +148,8 @@ def build(
         base=base,
         tool_wheel=tool_wheel,
     )
-    fetched = fetcher.fetch(lock)
+    with store.held(tools.progress.note):
+        fetched = fetcher.fetch(lock)
     _check_against_lock(lock, fetched)
     packer = Packer(
         out=out,

@@ -8,8 +8,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -30,6 +33,24 @@ class ContentStore:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+
+    @contextmanager
+    def held(self, wait_note: Callable[[str], None]) -> Iterator[None]:
+        """Hold the store alone: two builds would append to one partial file.
+
+        The kernel gives the lock back when the process ends, however it ends.
+        """
+        path = self.root / "lock"
+        with disk_errors("writing", path):
+            self.root.mkdir(parents=True, exist_ok=True)
+            file = path.open("a")
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                wait_note(f"another build uses {self.root}; waiting for it")
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def partial(self, key: str) -> Path:
         """A place for bytes on their way; the same key gives the same place."""

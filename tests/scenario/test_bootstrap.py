@@ -117,6 +117,7 @@ def test_it_imports_only_what_python_3_6_has_and_parses_there() -> None:
     assert names <= STDLIB_3_6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 @pytest.mark.parametrize("minor", range(6, 15))
 def test_every_python_verifies(small: SmallBundle, minor: int, locale: str) -> None:
@@ -134,6 +135,7 @@ def test_every_python_verifies(small: SmallBundle, minor: int, locale: str) -> N
 # ---- verify ----
 
 
+@pytest.mark.slow
 def test_one_flipped_byte_is_named(small: SmallBundle) -> None:
     manifest = json.loads((small.out / layout.MANIFEST).read_bytes())
     parts = [part for entry in manifest["entries"] for part in entry["parts"]]
@@ -513,6 +515,7 @@ def test_install_twice_changes_nothing(first: ToolBundle, tmp_path: Path) -> Non
     assert marker.stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_a_rerun_completes(
     first: ToolBundle, second: ToolBundle, tmp_path: Path
 ) -> None:
@@ -544,6 +547,7 @@ def test_killed_at_any_moment_a_rerun_completes(
     assert version(root) == "1.0"
 
 
+@pytest.mark.slow
 def test_a_failing_install_leaves_the_older_tool(
     first: ToolBundle, base: Manifest, tmp_path: Path
 ) -> None:
@@ -555,6 +559,7 @@ def test_a_failing_install_leaves_the_older_tool(
     assert version(root) == "1.0"
 
 
+@pytest.mark.slow
 def test_install_reads_only_what_it_needs_and_checks_it(first: ToolBundle, tmp_path: Path) -> None:
     copy = ToolBundle(tmp_path / "b", first.key, first.digest)
     shutil.copytree(first.out, copy.out)
@@ -609,6 +614,7 @@ def python_archive(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_install_with_a_carried_python(base: Manifest, tmp_path: Path) -> None:
     """By the oldest python3 that is here, in the C locale, with no other Python on PATH."""
     archive = python_archive(tmp_path / "python.tar.gz")

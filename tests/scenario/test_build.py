@@ -108,6 +108,7 @@ small.build_only()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.01, 0.03, 0.06, 0.1, 0.2])
 def test_a_build_killed_at_any_moment_completes_on_rerun(tmp_path: Path, delay: float) -> None:
     work = tmp_path / "work"

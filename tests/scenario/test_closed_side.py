@@ -290,6 +290,7 @@ def test_a_changed_record_in_the_root_is_not_trusted(site: Any) -> None:
     here.do("install", code=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.1, 0.3, 0.6])
 @pytest.mark.parametrize("command", ["import", "install"])
 def test_killed_at_any_moment_the_same_command_continues(

@@ -56,7 +56,8 @@ DEFINITIONS = (
 
 _ERROR = r"(?P<error>: .*)?"
 _PATTERNS: tuple[tuple[str, str], ...] = (
-    (r"requests answered", "요청 응답 여부"),
+    (r"every request answered", "모든 요청에 응답"),
+    (r"at least one request answered", "하나 이상의 요청에 응답"),
     (r"SLO: answered for (?P<share>\S+) %", r"SLO: 요청의 \g<share> % 이상 응답"),
     (r"SLO: (?P<terms>.+) for (?P<share>\S+) %", r"SLO: 요청의 \g<share> % 이상이 \g<terms>"),
     (r"expected: (.+)", r"예상 범위: \1"),

@@ -206,7 +206,7 @@ def test_usage_may_come_with_the_last_choice_or_not_at_all(scripts: list[Script]
 
 
 def test_a_stream_without_done_is_an_error(scripts: list[Script]) -> None:
-    with pytest.raises(EngineError, match="without \\[DONE\\]"):
+    with pytest.raises(EngineError, match=r"without \[DONE\]"):
         streamed(scripts, event({"content": "a"}), event({}, "length"), USAGE)
 
 
@@ -272,7 +272,7 @@ def test_a_connection_cut_midway_is_an_error(scripts: list[Script]) -> None:
 
 
 def test_a_connection_reset_midway_is_an_error(scripts: list[Script]) -> None:
-    with pytest.raises(EngineError, match="the connection broke|without \\[DONE\\]"):
+    with pytest.raises(EngineError, match=r"the connection broke|without \[DONE\]"):
         streamed(scripts, event({"content": "a"}), 0.05, RESET)
 
 

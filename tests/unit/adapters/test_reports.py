@@ -140,11 +140,9 @@ def test_whatever_comes_from_the_record_is_escaped() -> None:
         ),
     )
     state = hostile.services[0].model_copy(update={"argv": (HOSTILE,), "first_completion": HOSTILE})
-    changes = {
-        name: HOSTILE
-        for name in ("bundle_id", "manifest_sha256", "key_id", "name", "description", "engine_name",
-                     "engine_version", "began", "ended")
-    }  # fmt: skip
+    names = ("bundle_id", "manifest_sha256", "key_id", "name", "description", "engine_name",
+             "engine_version", "began", "ended")  # fmt: skip
+    changes = dict.fromkeys(names, HOSTILE)
     text = HtmlReport().render(
         hostile.model_copy(
             update={**changes, "models": (HOSTILE,), "host": {HOSTILE: HOSTILE}, "services": (state,),
