@@ -34,6 +34,11 @@ class Level:
     salt: str
 
     @property
+    def requests(self) -> int:
+        """Measured requests."""
+        return self.plan.requests_at(self.concurrency)
+
+    @property
     def warm_up(self) -> int:
         """Unmeasured requests: two waves, or one where two would be very many; at least four."""
         two_waves = min(2 * self.concurrency, max(self.concurrency, _MOST_WARM_UP))
@@ -92,7 +97,7 @@ class _Loop:
 async def run_level(
     *, session: ChatSession, level: Level, clock: Clock, progress: Progress
 ) -> LevelRun:
-    """Warm up, then measure `plan.requests` requests with `concurrency` of them in flight.
+    """Warm up, then measure the level's requests with `concurrency` of them in flight.
 
     When two waves of requests failed in a row the rest is not sent and counts as failed: an engine that
     hangs would otherwise hold the run for hours and give the same verdict.
@@ -100,7 +105,7 @@ async def run_level(
     Raises:
         asyncio.CancelledError: the run was interrupted; no request is left behind.
     """
-    total = level.warm_up + level.plan.requests
+    total = level.warm_up + level.requests
     label = f"{level.model} x{level.concurrency}"
     with progress.task(label, total, "requests") as task:
         loop = _Loop(session, level, clock, task)
@@ -128,9 +133,9 @@ async def _warm_up(loop: _Loop) -> float:
 
 async def _measured(loop: _Loop, stagger_s: float) -> LevelRun:
     began = loop.clock.monotonic()
-    samples = await _workers(loop, loop.level.plan.requests, began, stagger_s)
+    samples = await _workers(loop, loop.level.requests, began, stagger_s)
     duration_s = loop.clock.monotonic() - began
-    unsent = loop.level.plan.requests - len(samples)
+    unsent = loop.level.requests - len(samples)
     error = f"not sent after {loop.level.give_up_after} failures in a row: {loop.last_error}"
     rest = [
         RequestSample(ok=False, error=error, started_s=round(duration_s, 6), e2e_ms=0.0)

@@ -250,13 +250,18 @@ class Acceptance(Record):
     requests: int = Field(
         60,
         ge=1,
-        description="Measured requests at each level. 59 is the fewest that can show 95 %.",
+        description="Measured requests at each level, and never fewer than five for each user."
+        " 59 is the fewest that can show 95 %.",
     )
     input_tokens: int = Field(64, ge=8, description="About this many prompt tokens.")
     output_tokens: int = Field(32, ge=2, description="Output tokens of each request.")
     request_timeout_s: float = Field(600, gt=0, description="A request that takes longer failed.")
     slo: Slo | None = Field(None, description="Service-level objective, judged at every level.")
     expected: tuple[Expected, ...] = Field((), description="Expected ranges.")
+
+    def requests_at(self, concurrency: int) -> int:
+        """Measured requests at a level: in fewer waves the level would hardly ever be full."""
+        return max(self.requests, 5 * concurrency)
 
     @model_validator(mode="after")
     def _levels_exist(self) -> Acceptance:
