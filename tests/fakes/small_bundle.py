@@ -34,6 +34,7 @@ class SmallBundle:
     volume_size: int = 200_000
     acceptance: dict[str, Any] = field(default_factory=dict)
     bundle_name: str = "small"
+    files: tuple[dict[str, str], ...] = ()
 
     @property
     def out(self) -> Path:
@@ -54,7 +55,7 @@ class SmallBundle:
                 "description": "작은 시험 번들",
                 "target": {"python": PYTHON, "glibc": "2.17"},
                 "models": [{"source": "local", "name": "toy", "path": "model"}],
-                "files": [],
+                "files": self.files,
                 "engine": {"name": "llama.cpp", "version": "1.0", "package": "toy-engine"},
                 "settings": {"args": self.args, "max_num_seqs": 8},
                 "services": [{"name": "toy", "model": "toy", "port": self.port}],

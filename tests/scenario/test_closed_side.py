@@ -15,7 +15,10 @@ import pytest
 
 from bundler.cli.app import run
 from bundler.deploy.root import Root
+from bundler.errors import IntegrityError
 from bundler.format import layout
+from bundler.format.digests import digest_file
+from tests.fakes.runtime import python_archive
 from tests.fakes.small_bundle import SmallBundle
 
 
@@ -288,6 +291,25 @@ def test_a_changed_record_in_the_root_is_not_trusted(site: Any) -> None:
     manifest = next((here.root / "bundles").glob(f"*/{layout.MANIFEST}"))
     manifest.write_bytes(manifest.read_bytes().replace(b"toy-engine", b"bad-engine"))
     here.do("install", code=8)
+
+
+@pytest.mark.slow
+def test_a_release_uses_the_python_that_the_bundle_carries(site: Any, tmp_path: Path) -> None:
+    archive = python_archive(tmp_path / "cpython.tar.gz")
+    sha256 = digest_file(archive).sha256
+    carried = {"path": str(archive), "sha256": sha256, "role": "python-runtime"}
+    here = site(files=(carried,))
+    here.up()
+    [python] = (here.root / "releases").glob("*/venv/bin/python")
+    assert python.resolve().is_relative_to(here.root / "runtime" / sha256[:12])
+    here.do("start", "--quiet")
+
+
+def test_a_carried_file_of_the_wrong_digest_is_not_built(tmp_path: Path) -> None:
+    (tmp_path / "driver.run").write_bytes(b"x")
+    wrong = {"path": str(tmp_path / "driver.run"), "sha256": "0" * 64, "role": "driver"}
+    with pytest.raises(IntegrityError, match=r"driver\.run.*expected sha256 0000"):
+        SmallBundle(tmp_path / "b", files=(wrong,)).build()
 
 
 @pytest.mark.slow
