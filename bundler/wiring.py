@@ -5,6 +5,7 @@ Each is imported where it is made, so that a closed-side command never loads a c
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -170,6 +171,9 @@ def build_tools(engine: str, progress: Progress) -> BuildTools:
         from bundler.build.tags import best_wheel
 
     index = read_host_index(runner())
+    if index.cert:
+        # The Hub's client reads this variable, and pip's configuration not at all.
+        os.environ.setdefault("SSL_CERT_FILE", str(index.cert))
     return BuildTools(
         sources=SOURCES,
         resolver=UvResolver(

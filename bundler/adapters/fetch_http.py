@@ -6,12 +6,15 @@ come from the host's pip and uv configuration, and so do credentials that an ind
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import requests
+import truststore
 import urllib3
 
 from bundler.errors import SourceError, disk_errors
@@ -30,13 +33,19 @@ class HttpDownloader:
         self._session = requests.Session()
         if index.cert:
             self._session.verify = str(index.cert)
+        else:
+            # As pip does since 24.2: a company's own authority is in the system's store.
+            self._session.mount("https://", _SystemTrust())
         self._trusted = set(index.trusted_hosts)
         self._credentials = {
             parts.netloc.rpartition("@")[2]: (
                 unquote(parts.username),
                 unquote(parts.password or ""),
             )
-            for parts in map(urlsplit, filter(None, (index.default_index, *index.extra_indexes)))
+            for parts in map(
+                urlsplit,
+                filter(None, (index.default_index, *index.extra_indexes, *index.uv_indexes)),
+            )
             if parts.username
         }
 
@@ -103,6 +112,15 @@ class HttpDownloader:
             for chunk in read_chunks(source, have):
                 file.write(chunk)
                 task.advance(len(chunk))
+
+
+class _SystemTrust(requests.adapters.HTTPAdapter):
+    """Checks certificates against the operating system's store."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Hand the system's trust to the connection pool."""
+        context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        super().init_poolmanager(*args, **kwargs, ssl_context=context)
 
 
 class _Incomplete(requests.RequestException):

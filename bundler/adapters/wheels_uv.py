@@ -95,7 +95,11 @@ class UvResolver:
             yield from ("--allow-insecure-host", host)
 
     def _env(self) -> Mapping[str, str | None]:
-        return {"SSL_CERT_FILE": str(self._index.cert)} if self._index.cert else {}
+        """Certificates as pip has them: a named file, else the operating system's store."""
+        if self._index.cert:
+            return {"SSL_CERT_FILE": str(self._index.cert)}
+        # The newer and the older name of the same switch.
+        return {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true"}
 
     def _wheel(self, package: Mapping[str, Any], target: Target) -> LockedWheel:
         name, version = str(package["name"]), str(package.get("version", ""))

@@ -7,6 +7,7 @@ import pytest
 
 from bundler.adapters.host_index import read_host_index
 from bundler.adapters.process import LocalProcesses
+from bundler.errors import ToolError
 
 
 @pytest.fixture
@@ -75,3 +76,33 @@ def test_a_python_without_pip_is_no_error(bare: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "v", with_pip=False)
     found = read_host_index(LocalProcesses(), python=str(tmp_path / "v" / "bin" / "python"))
     assert found.default_index is None
+
+
+def test_credentials_of_uvs_indexes_are_known_to_the_downloads(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = bare.parent / "uv.toml"
+    config.write_text('[[index]]\nname = "corp-a"\nurl = "https://a.invalid/simple"\n')
+    monkeypatch.setenv("UV_CONFIG_FILE", str(config))
+    monkeypatch.setenv("UV_INDEX_CORP_A_USERNAME", "me")
+    monkeypatch.setenv("UV_INDEX_CORP_A_PASSWORD", "p@ss")
+    monkeypatch.setenv("UV_INDEX", "b=https://u:v@b.invalid/simple")
+    monkeypatch.setenv("UV_INSECURE_HOST", "c.invalid")
+    found = read()
+    assert found.uv_indexes == (
+        "https://u:v@b.invalid/simple",
+        "https://me:p%40ss@a.invalid/simple",
+    )
+    assert found.trusted_hosts == ("c.invalid",)
+
+
+def test_a_broken_configuration_is_one_line(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = bare.parent / "uv.toml"
+    config.write_text("not toml")
+    monkeypatch.setenv("UV_CONFIG_FILE", str(config))
+    with pytest.raises(ToolError, match=r"uv\.toml"):
+        read()
+    config.write_text("")
+    bare.write_text("nonsense\n")
+    with pytest.raises(ToolError, match="pip config list"):
+        read()
