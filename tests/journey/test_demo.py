@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bundler.demo.tiny_qwen35moe import write_tiny_qwen35_moe
 
 pytestmark = pytest.mark.engine
