@@ -7,18 +7,16 @@ leaves the release in use untouched and nothing half-installed behind.
 from __future__ import annotations
 
 import os
-import platform
 import shutil
-import tarfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bundler.deploy.importing import KEY_FILE, UNSIGNED_MARK, missing_volumes
+from bundler.deploy.interpreter import find_python
 from bundler.deploy.root import RELEASE_FILE, Root
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.manifest import Entry, VerifiedManifest
 from bundler.errors import (
-    HostError,
     InstallError,
     IntegrityError,
     StateError,
@@ -173,17 +171,13 @@ def _make_venv(
     manifest = verified.manifest
     cache = folder / ".uv-cache"
     common = ["--offline", "--no-config", "--no-progress", "--cache-dir", str(cache)]
-    python = _runtime(root, verified, folder) or manifest.target.python
+    python = find_python(root, verified, folder, runner)
     venv = str(folder / "venv")
     created = runner.run(
         [uv, "venv", *common, "--no-python-downloads", "--python", str(python), venv], env=_clean()
     )
     if created.returncode != 0:
-        raise HostError(
-            f"no CPython {manifest.target.python} on this host for the engine: {_last(created)}",
-            hint=f"Install CPython {manifest.target.python}, or have the bundle built with a"
-            " python-runtime file.",
-        )
+        raise InstallError(f"{python}: uv makes no environment with it: {_last(created)}")
     done = runner.run(
         [
             uv, "pip", "install", *common, "--python", str(folder / _PYTHON), "--no-index",
@@ -197,37 +191,6 @@ def _make_venv(
         raise InstallError(
             f"{verified.bundle_id}: {_last(done)}", details=done.stderr.strip().splitlines()[-20:]
         )
-
-
-def _runtime(root: Root, verified: VerifiedManifest, folder: Path) -> Path | None:
-    """The carried Python runtime, unpacked; None when the bundle has none."""
-    carried = next((f for f in verified.manifest.files if f.role == "python-runtime"), None)
-    if carried is None:
-        return None
-    entry = next(e for e in verified.manifest.entries if e.path == carried.path)
-    home = root.runtime(entry.sha256)
-    python = home / "python" / "bin" / "python3"
-    if not python.exists():
-        if not hasattr(tarfile, "data_filter"):
-            raise HostError(
-                f"Python {platform.python_version()} cannot unpack an archive safely (PEP 706)",
-                hint="Run airbundle with Python 3.10.12, 3.11.4, 3.12 or newer.",
-            )
-        partial = home.with_name(home.name + ".partial")
-        _remove(partial)
-        root.make(partial)
-        try:
-            with disk_errors("unpacking to", partial), tarfile.open(folder / entry.path) as archive:
-                archive.extractall(partial, filter="data")
-        except tarfile.TarError as cause:
-            raise InstallError(
-                f"{entry.path}: cannot unpack the Python runtime: {cause}"
-            ) from cause
-        if not (partial / "python/bin/python3").exists():
-            raise InstallError(f"{entry.path}: has no python/bin/python3 inside")
-        _remove(home)
-        partial.rename(home)
-    return python
 
 
 def _clean() -> dict[str, str | None]:

@@ -19,7 +19,7 @@ from bundler.errors import IntegrityError
 from bundler.format import layout
 from bundler.format.digests import digest_file
 from tests.fakes.runtime import python_archive
-from tests.fakes.small_bundle import SmallBundle
+from tests.fakes.small_bundle import PYTHON, SmallBundle
 
 
 class Site:
@@ -303,6 +303,27 @@ def test_a_release_uses_the_python_that_the_bundle_carries(site: Any, tmp_path: 
     [python] = (here.root / "releases").glob("*/venv/bin/python")
     assert python.resolve().is_relative_to(here.root / "runtime" / sha256[:12])
     here.do("start", "--quiet")
+
+
+def test_a_python_on_path_that_does_not_start_is_passed_over(
+    site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version managers leave such programs on PATH."""
+    shim = tmp_path / "shims" / f"python{PYTHON}"
+    shim.parent.mkdir()
+    shim.write_text("#!/bin/sh\necho command not found >&2; exit 127\n")
+    shim.chmod(0o755)
+    real = getattr(sys, "_base_executable", sys.executable)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "python3").symlink_to(real)
+    monkeypatch.setattr(sys, "_base_executable", str(shim))
+    monkeypatch.setenv("PATH", f"{shim.parent}:{tmp_path / 'real'}:{os.environ['PATH']}")
+    here = site()
+    here.up()
+    monkeypatch.setenv("PATH", str(shim.parent))
+    shutil.rmtree(here.root / "releases")
+    said = here.do("install", "--quiet", code=18)
+    assert f"no CPython {PYTHON} on this host" in said
 
 
 def test_a_carried_file_of_the_wrong_digest_is_not_built(tmp_path: Path) -> None:
