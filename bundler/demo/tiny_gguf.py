@@ -21,8 +21,7 @@ _NORMAL, _CONTROL = 1, 3
 def write_tiny_gguf(path: Path) -> None:
     """Write the model (about 400 KB, context 4096). The same bytes every time.
 
-    Rows of the output matrix for tokens that are no ASCII text are zero, so that an answer is text:
-    llama-server refuses to send bytes that are not UTF-8.
+    It never gives a token that is no ASCII text: llama-server answers 500 to bytes that are not UTF-8.
     """
     words = vocabulary()
     metadata = [
@@ -88,8 +87,12 @@ def _tensors(mute: list[int], vocab: int) -> list[tuple[str, tuple[int, ...], by
             data = struct.pack("<f", 1.0) * shape[0]
         else:
             data = weights.f32(name, shape[0] * shape[1], -5)
-        if name == "output":
-            data = weights.without_rows(data, _WIDTH, mute, 4)
+        if name == "token_embd":
+            data = weights.steady_embedding(data, _WIDTH, 4)
+        elif name == "output":
+            data = weights.muting_head(data, _WIDTH, 4, mute)
+        elif name.endswith(("attn_output", "ffn_down")):
+            data = weights.steady_output(data, shape[0], 4)
         tensors.append((name + ".weight", shape, data))
     return tensors
 

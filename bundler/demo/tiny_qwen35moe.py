@@ -149,9 +149,10 @@ def _config(words: Vocabulary, rows: int, linear_head_dim: int) -> dict[str, Any
 def _text_tensors(words: Vocabulary, rows: int, linear_head_dim: int) -> Iterator[_Tensor]:
     mute = [n for n in range(rows) if n >= words.size or not words.is_plain(n)]
     name, shape, head = _random("lm_head.weight", rows, _WIDTH)
-    yield name, shape, weights.without_rows(head, _WIDTH, mute, 2)
+    yield name, shape, weights.muting_head(head, _WIDTH, 2, mute)
     top = "model.language_model."
-    yield _random(top + "embed_tokens.weight", rows, _WIDTH)
+    name, shape, embedding = _random(top + "embed_tokens.weight", rows, _WIDTH)
+    yield name, shape, weights.steady_embedding(embedding, _WIDTH, 2)
     yield _constant(top + "norm.weight", 0.0, _WIDTH)
     for number in range(_LAYERS):
         layer = f"{top}layers.{number}."
@@ -177,7 +178,7 @@ def _delta_net(at: str, head: int) -> Iterator[_Tensor]:
     yield _random(at + "in_proj_qkv.weight", mixed, _WIDTH)
     yield _random(at + "in_proj_z.weight", values, _WIDTH)
     yield _constant(at + "norm.weight", 1.0, head)
-    yield _random(at + "out_proj.weight", _WIDTH, values)
+    yield _writer(at + "out_proj.weight", values)
 
 
 def _attention(at: str) -> Iterator[_Tensor]:
@@ -185,7 +186,7 @@ def _attention(at: str) -> Iterator[_Tensor]:
     yield _random(at + "q_proj.weight", 2 * _HEADS * _HEAD, _WIDTH)
     yield _random(at + "k_proj.weight", _HEAD, _WIDTH)
     yield _random(at + "v_proj.weight", _HEAD, _WIDTH)
-    yield _random(at + "o_proj.weight", _WIDTH, _HEADS * _HEAD)
+    yield _writer(at + "o_proj.weight", _HEADS * _HEAD)
     yield _constant(at + "q_norm.weight", 0.0, _HEAD)
     yield _constant(at + "k_norm.weight", 0.0, _HEAD)
 
@@ -197,7 +198,7 @@ def _experts(at: str) -> Iterator[_Tensor]:
     for name in names:
         yield _random(f"{at}{name}gate_proj.weight", _FEED, _WIDTH)
         yield _random(f"{at}{name}up_proj.weight", _FEED, _WIDTH)
-        yield _random(f"{at}{name}down_proj.weight", _WIDTH, _FEED)
+        yield _writer(f"{at}{name}down_proj.weight", _FEED)
 
 
 def _vision_tensors() -> Iterator[_Tensor]:
@@ -224,6 +225,12 @@ def _vision_tensors() -> Iterator[_Tensor]:
 
 def _random(name: str, *shape: int) -> _Tensor:
     return name, shape, weights.bf16(name, _count(shape))
+
+
+def _writer(name: str, inputs: int) -> _Tensor:
+    """A matrix whose result is added to the hidden state."""
+    _, shape, data = _random(name, _WIDTH, inputs)
+    return name, shape, weights.steady_output(data, inputs, 2)
 
 
 def _constant(name: str, value: float, *shape: int) -> _Tensor:

@@ -2,14 +2,24 @@
 
 A bfloat16 number is sign, eight bits of exponent and seven of mantissa. With the exponent fixed and the
 rest random, values lie evenly in +-[2**e, 2**(e+1)); float32 is the same with sixteen zero bits below.
+
+
+A zero row of the output matrix gives a token the logit 0: never the largest, yet often drawn when an
+answer is sampled. So channel 0 of the hidden state is kept at one positive number all the way (set by
+the embedding, written to by no layer), and on it the output matrix pushes unwanted tokens down.
 """
 
 from __future__ import annotations
 
 import random
+import struct
 import zlib
+from collections.abc import Iterable
 
 _BIAS = 127
+# Near the other channels' size, so that it does not drown them in the norms; both are exact in bfloat16.
+_STEADY = 2.0**-4
+_MUTE = -256.0
 
 
 def bf16(name: str, count: int, exponent: int = -6) -> bytes:
@@ -38,6 +48,35 @@ def f32(name: str, count: int, exponent: int = -6) -> bytes:
 def bf16_constant(value: float, count: int) -> bytes:
     """`count` times 0.0 or 1.0."""
     return {0.0: b"\x00\x00", 1.0: b"\x80\x3f"}[value] * count
+
+
+def steady_embedding(data: bytes, width: int, item: int) -> bytes:
+    """An embedding matrix of `width` columns and `item` bytes a number, with channel 0 steady."""
+    return _with_first_column(data, width, item, _STEADY, range(len(data) // (width * item)))
+
+
+def steady_output(data: bytes, width: int, item: int) -> bytes:
+    """A matrix that writes to the hidden state, `width` columns wide, kept off channel 0."""
+    return without_rows(data, width, [0], item)
+
+
+def muting_head(data: bytes, width: int, item: int, mute: list[int]) -> bytes:
+    """An output matrix that never gives the tokens in `mute`, neither greedily nor sampled."""
+    rows = range(len(data) // (width * item))
+    data = _with_first_column(without_rows(data, width, mute, item), width, item, 0.0, rows)
+    return _with_first_column(data, width, item, _MUTE, mute)
+
+
+def _with_first_column(
+    data: bytes, width: int, item: int, value: float, rows: Iterable[int]
+) -> bytes:
+    out = bytearray(data)
+    # The upper half of a float32 is the bfloat16.
+    number = struct.pack("<f", value)[4 - item :]
+    for row in rows:
+        at = row * width * item
+        out[at : at + item] = number
+    return bytes(out)
 
 
 def without_rows(data: bytes, width: int, rows: list[int], item: int) -> bytes:

@@ -7,6 +7,7 @@ the first request.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,10 @@ POLL_S = 0.25
 FIRST_COMPLETION_TIMEOUT_S = 300.0
 STOP_GRACE_S = 30.0
 LAST_WORDS = 15
+LAST_BYTES = 128 * 1024
+LONGEST_LINE = 500
+# `RuntimeError: ...`, wherever a logger's prefix lets it begin.
+_EXCEPTION = re.compile(r"\b[A-Za-z_.]*(?:Error|Exception): \S")
 # What an engine may inherit. Proxies, pip, uv, Python and Hub settings of the operator's shell stay
 # out: they make a service work here today and fail at the next boot.
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME")
@@ -91,15 +96,15 @@ class Launcher:
                     )
         self.root.state(state.service).unlink(missing_ok=True)
 
-    def last_words(self, service: str, count: int = LAST_WORDS) -> list[str]:
-        """The last lines of the engine's log."""
+    def last_words(self, service: str) -> list[str]:
+        """The end of the engine's log, line by line, empty lines left out."""
         path = self.root.log(service)
         if not path.is_file():
             return []
         with disk_errors("reading", path), path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 65536))
+            file.seek(max(0, path.stat().st_size - LAST_BYTES))
             text = file.read().decode("utf-8", "replace")
-        return [line for line in text.splitlines() if line.strip()][-count:]
+        return [line for line in text.splitlines() if line.strip()]
 
     def _orphans(self, state: ServiceState) -> bool:
         """Children of a leader that is gone. A reused pid must not be mistaken for it."""
@@ -211,7 +216,7 @@ class Launcher:
         return EngineError(
             f"{state.service}: {what}{said}",
             hint=f"The whole log: {self.root.log(state.service)}",
-            details=words,
+            details=[line[:LONGEST_LINE] for line in words[-LAST_WORDS:]],
         )
 
 
@@ -224,6 +229,12 @@ def _inherited() -> dict[str, str]:
 
 
 def _telling_line(words: list[str]) -> str:
-    """The last line that names an error, else the last line."""
-    errors = [line for line in words if "error" in line.lower() or "Exception" in line]
-    return (errors or words or [""])[-1].strip()[:300]
+    """The line that most likely names the cause.
+
+    The first exception, since an engine of several processes repeats the news of a dead worker; else
+    the last line that speaks of an error; else the last line.
+    """
+    first = next((line for line in words if _EXCEPTION.search(line)), None)
+    if first is None:
+        first = ([line for line in words if "error" in line.lower()] or words or [""])[-1]
+    return first.strip()[:300]
