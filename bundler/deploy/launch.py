@@ -36,6 +36,7 @@ LAST_BYTES = 128 * 1024
 LONGEST_LINE = 500
 # `RuntimeError: ...`, wherever a logger's prefix lets it begin.
 _EXCEPTION = re.compile(r"\b[A-Za-z_.]*(?:Error|Exception): \S")
+_HARMLESS = re.compile(r"\b(?:DEBUG|INFO|WARNING|WARN)\b|[Ww]arning: ")
 # What an engine may inherit. Proxies, pip, uv, Python and Hub settings of the operator's shell stay
 # out: they make a service work here today and fail at the next boot.
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME")
@@ -211,7 +212,7 @@ class Launcher:
 
     def _failure(self, state: ServiceState, what: str) -> EngineError:
         words = self.last_words(state.service)
-        telling = _telling_line(words)
+        telling = telling_line(words)
         said = f"; its last words: {telling}" if telling else "; it said nothing"
         return EngineError(
             f"{state.service}: {what}{said}",
@@ -228,13 +229,14 @@ def _inherited() -> dict[str, str]:
     }
 
 
-def _telling_line(words: list[str]) -> str:
+def telling_line(words: list[str]) -> str:
     """The line that most likely names the cause.
 
     The first exception, since an engine of several processes repeats the news of a dead worker; else
     the last line that speaks of an error; else the last line.
     """
-    first = next((line for line in words if _EXCEPTION.search(line)), None)
+    grave = [line for line in words if not _HARMLESS.search(line)]
+    first = next((line for line in grave if _EXCEPTION.search(line)), None)
     if first is None:
-        first = ([line for line in words if "error" in line.lower()] or words or [""])[-1]
+        first = ([line for line in grave if "error" in line.lower()] or words or [""])[-1]
     return first.strip()[:300]
