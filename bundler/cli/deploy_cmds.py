@@ -131,20 +131,19 @@ def install(
     quiet: QuietOption = False,
 ) -> None:
     """Install an imported bundle into a release of its own and make it current."""
-    from bundler.deploy.install import install as install_bundle
-    from bundler.deploy.install import open_imported
+    from bundler.deploy.install import Installer, open_imported
     from bundler.deploy.root import Root
 
     place = Root(root)
     verified = open_imported(place, bundle, wiring.verifier)
-    record = install_bundle(
-        place,
-        verified,
+    installer = Installer(
+        root=place,
         uv=wiring.uv_program(),
         runner=wiring.runner(),
         clock=wiring.clock(),
         progress=progress(quiet=quiet or json),
     )
+    record = installer.install(verified)
     if json:
         show_json(
             record.model_dump(mode="json") | {"release": str(place.release(record.bundle_id))}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.deploy.importing import KEY_FILE, UNSIGNED_MARK, missing_volumes
@@ -66,131 +67,127 @@ def current_release(root: Root) -> tuple[Path, ReleaseRecord]:
     return folder, record
 
 
-def install(
-    root: Root,
-    verified: VerifiedManifest,
-    *,
-    uv: str,
-    runner: CommandRunner,
-    clock: Clock,
-    progress: Progress,
-) -> ReleaseRecord:
-    """Install an imported bundle and make it current. Needs no network.
+@dataclass(frozen=True)
+class Installer:
+    """Everything that installing needs."""
 
-    Raises:
-        StateError: the import is not complete.
-        IntegrityError: a stored file changed since the import.
-        HostError: no Python of the wanted version here.
-        InstallError: uv could not install; the old release stays in use.
-    """
-    missing = missing_volumes(root, verified)
-    if missing:
-        raise StateError(
-            f"{verified.bundle_id}: the import lacks {', '.join(missing)}",
-            hint="Import the stick that holds them, then install.",
-        )
-    folder = root.release(verified.bundle_id)
-    record = read_release(folder)
-    if record is None:
-        _check_store(root, verified, progress)
-        _remove(folder)
-        try:
-            record = _install_into(folder, root, verified, uv, runner, clock, progress)
-        except BaseException:
+    root: Root
+    uv: str
+    runner: CommandRunner
+    clock: Clock
+    progress: Progress
+
+    def install(self, verified: VerifiedManifest) -> ReleaseRecord:
+        """Install an imported bundle and make it current. Needs no network.
+
+        Raises:
+            StateError: the import is not complete.
+            IntegrityError: a stored file changed since the import.
+            HostError: no Python of the wanted version here.
+            InstallError: uv could not install; the old release stays in use.
+        """
+        missing = missing_volumes(self.root, verified)
+        if missing:
+            raise StateError(
+                f"{verified.bundle_id}: the import lacks {', '.join(missing)}",
+                hint="Import the stick that holds them, then install.",
+            )
+        folder = self.root.release(verified.bundle_id)
+        record = read_release(folder)
+        if record is None:
+            self._check_store(verified)
             _remove(folder)
-            raise
-    _make_current(root, folder)
-    return record
+            try:
+                record = self._install_into(folder, verified)
+            except BaseException:
+                _remove(folder)
+                raise
+        self._make_current(folder)
+        return record
 
-
-def _install_into(
-    folder: Path,
-    root: Root,
-    verified: VerifiedManifest,
-    uv: str,
-    runner: CommandRunner,
-    clock: Clock,
-    progress: Progress,
-) -> ReleaseRecord:
-    manifest = verified.manifest
-    root.make(folder)
-    progress.note("placing models and wheels")
-    for entry in manifest.entries:
-        _place(root, entry, folder)
-    progress.note(f"installing {manifest.engine.distribution} {manifest.engine.version}")
-    _make_venv(folder, root, verified, uv, runner)
-    shutil.rmtree(folder / "wheels", ignore_errors=True)
-    record = ReleaseRecord(
-        bundle_id=verified.bundle_id,
-        manifest_sha256=verified.digest,
-        key_id=verified.key_id,
-        installed=clock.now(),
-        python=str(_PYTHON),
-        engine_name=manifest.engine.name,
-        engine_version=manifest.engine.version,
-        services=manifest.services,
-    )
-    root.write(folder / RELEASE_FILE, to_bytes(record))
-    return record
-
-
-def _check_store(root: Root, verified: VerifiedManifest, progress: Progress) -> None:
-    """SHA-256 decided at the import; xxh3 finds what has drifted since."""
-    entries = verified.manifest.entries
-    with progress.task("check store", verified.manifest.size) as task:
-        for entry in entries:
-            path = root.object(entry.sha256)
-            with disk_errors("reading", path):
-                found = xxh3_file(path)
-            if found != entry.xxh3:
-                with disk_errors("removing", path):
-                    path.unlink()
-                raise IntegrityError(
-                    f"{entry.path}: its stored copy {path} changed since the import;"
-                    " it was removed",
-                    hint="Import the bundle again; only this file is read.",
-                )
-            task.advance(entry.size)
-
-
-def _place(root: Root, entry: Entry, folder: Path) -> None:
-    """Give a stored file its name in the release: a hard link, a copy where links do not work."""
-    source, target = root.object(entry.sha256), folder / entry.path
-    root.make(target.parent)
-    with disk_errors("writing", target):
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copyfile(source, target)
-
-
-def _make_venv(
-    folder: Path, root: Root, verified: VerifiedManifest, uv: str, runner: CommandRunner
-) -> None:
-    """Offline, hashes required, from the carried wheels alone."""
-    manifest = verified.manifest
-    cache = folder / ".uv-cache"
-    common = ["--offline", "--no-config", "--no-progress", "--cache-dir", str(cache)]
-    python = find_python(root, verified, folder, runner)
-    venv = str(folder / "venv")
-    created = runner.run(
-        [uv, "venv", *common, "--no-python-downloads", "--python", str(python), venv], env=_clean()
-    )
-    if created.returncode != 0:
-        raise InstallError(f"{python}: uv makes no environment with it: {_last(created)}")
-    done = runner.run(
-        [
-            uv, "pip", "install", *common, "--python", str(folder / _PYTHON), "--no-index",
-            "--no-deps", "--no-build", "--require-hashes", "--find-links", str(folder / "wheels"),
-            "-r", str(folder / manifest.engine.requirements),
-        ],
-        env=_clean(),
-    )  # fmt: skip
-    shutil.rmtree(cache, ignore_errors=True)
-    if done.returncode != 0:
-        raise InstallError(
-            f"{verified.bundle_id}: {_last(done)}", details=done.stderr.strip().splitlines()[-20:]
+    def _install_into(self, folder: Path, verified: VerifiedManifest) -> ReleaseRecord:
+        manifest = verified.manifest
+        self.root.make(folder)
+        self.progress.note("placing models and wheels")
+        for entry in manifest.entries:
+            self._place(entry, folder)
+        self.progress.note(f"installing {manifest.engine.distribution} {manifest.engine.version}")
+        self._make_venv(folder, verified)
+        shutil.rmtree(folder / "wheels", ignore_errors=True)
+        record = ReleaseRecord(
+            bundle_id=verified.bundle_id,
+            manifest_sha256=verified.digest,
+            key_id=verified.key_id,
+            installed=self.clock.now(),
+            python=str(_PYTHON),
+            engine_name=manifest.engine.name,
+            engine_version=manifest.engine.version,
+            services=manifest.services,
         )
+        self.root.write(folder / RELEASE_FILE, to_bytes(record))
+        return record
+
+    def _check_store(self, verified: VerifiedManifest) -> None:
+        """SHA-256 decided at the import; xxh3 finds what has drifted since."""
+        with self.progress.task("check store", verified.manifest.size) as task:
+            for entry in verified.manifest.entries:
+                path = self.root.object(entry.sha256)
+                with disk_errors("reading", path):
+                    found = xxh3_file(path)
+                if found != entry.xxh3:
+                    with disk_errors("removing", path):
+                        path.unlink()
+                    raise IntegrityError(
+                        f"{entry.path}: its stored copy {path} changed since the import;"
+                        " it was removed",
+                        hint="Import the bundle again; only this file is read.",
+                    )
+                task.advance(entry.size)
+
+    def _place(self, entry: Entry, folder: Path) -> None:
+        """Give a stored file its name in the release: a hard link, or a copy where links fail."""
+        source, target = self.root.object(entry.sha256), folder / entry.path
+        self.root.make(target.parent)
+        with disk_errors("writing", target):
+            try:
+                os.link(source, target)
+            except OSError:
+                shutil.copyfile(source, target)
+
+    def _make_venv(self, folder: Path, verified: VerifiedManifest) -> None:
+        """Offline, hashes required, from the carried wheels alone."""
+        cache = folder / ".uv-cache"
+        common = ["--offline", "--no-config", "--no-progress", "--cache-dir", str(cache)]
+        python = str(find_python(self.root, verified, folder, self.runner))
+        created = self.runner.run(
+            [self.uv, "venv", *common, "--no-python-downloads", "--python", python,
+             str(folder / "venv")],
+            env=_clean(),
+        )  # fmt: skip
+        if created.returncode != 0:
+            raise InstallError(f"{python}: uv makes no environment with it: {_last(created)}")
+        done = self.runner.run(
+            [
+                self.uv, "pip", "install", *common, "--python", str(folder / _PYTHON), "--no-index",
+                "--no-deps", "--no-build", "--require-hashes",
+                "--find-links", str(folder / "wheels"),
+                "-r", str(folder / verified.manifest.engine.requirements),
+            ],
+            env=_clean(),
+        )  # fmt: skip
+        shutil.rmtree(cache, ignore_errors=True)
+        if done.returncode != 0:
+            raise InstallError(
+                f"{verified.bundle_id}: {_last(done)}",
+                details=done.stderr.strip().splitlines()[-20:],
+            )
+
+    def _make_current(self, folder: Path) -> None:
+        temporary = self.root.current.with_name("current.new")
+        with disk_errors("switching", self.root.current):
+            temporary.unlink(missing_ok=True)
+            temporary.symlink_to(Path("releases") / folder.name)
+            temporary.replace(self.root.current)
 
 
 def _clean() -> dict[str, str | None]:
@@ -206,14 +203,6 @@ def _clean() -> dict[str, str | None]:
 def _last(done: Completed) -> str:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     return " ".join(lines)[:400] or f"uv ended with {done.returncode}"
-
-
-def _make_current(root: Root, folder: Path) -> None:
-    temporary = root.current.with_name("current.new")
-    with disk_errors("switching", root.current):
-        temporary.unlink(missing_ok=True)
-        temporary.symlink_to(Path("releases") / folder.name)
-        temporary.replace(root.current)
 
 
 def _remove(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """One streaming pass: SHA-256 (decides trust), xxh3-128 (finds drift fast), CRC-32 (what ZIP stores).
 
-SHA-256 comes from `cryptography`, which releases the GIL as hashlib does; package code does not
-import hashlib.
+SHA-256 comes from `cryptography`, which releases the GIL as hashlib does; package code
+does not use hashlib.
 """
 
 from __future__ import annotations
