@@ -74,11 +74,14 @@ class CommandRunner(Protocol):
     def start_ticks(self, pid: int) -> int | None:
         """Kernel start time of a live process; None when gone or a zombie."""
 
-    def signal_group(self, pid: int, *, kill: bool) -> None:
-        """Ask every process of the session that `pid` leads to end, or kill it."""
+    def boot(self) -> str:
+        """Identity of the running boot; pids of another boot mean nothing."""
 
-    def group_alive(self, pid: int) -> bool:
-        """Whether any process of the session that `pid` leads is still there."""
+    def session(self, leader: int, since_ticks: int) -> tuple[int, ...]:
+        """Live processes of a session, no older than `since_ticks`."""
+
+    def signal(self, pids: Sequence[int], *, kill: bool) -> None:
+        """Ask processes to end, or kill them. Those that are gone already are fine."""
 
     def port_is_free(self, port: int) -> bool:
         """Whether nothing listens on 127.0.0.1:`port`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bundler.accept.load import UNSENT
 from bundler.accept.statistics import (
     CONFIDENCE,
     lower_bound,
@@ -115,11 +116,17 @@ def _answered(slo: Slo | None, ranges: Sequence[Expected], level: LevelMetrics) 
     return _check(level, what, Verdict.FAIL, measured, f"{failed} failed{_worst(level)}")
 
 
+def worst_error(level: LevelMetrics) -> str:
+    """The commonest error, empty without one. What was met counts before what was not even sent."""
+    met = {text: count for text, count in level.errors.items() if not text.startswith(UNSENT)}
+    errors = met or level.errors
+    return max(errors, key=lambda text: errors[text]) if errors else ""
+
+
 def _worst(level: LevelMetrics) -> str:
     """The commonest error, to be appended."""
-    if not level.errors:
-        return ""
-    return f": {max(level.errors, key=lambda text: level.errors[text])}"
+    error = worst_error(level)
+    return f": {error}" if error else ""
 
 
 def _slo(slo: Slo, level: LevelMetrics, samples: Sequence[RequestSample]) -> Check:

@@ -22,16 +22,25 @@ from bundler.ports import ChatRequest, ChatSession, Clock, Delta, Progress, Task
 _LEAST_WARM_UP = 4
 _MOST_WARM_UP = 256
 _LONGEST_STAGGER_S = 2.0
+# An engine that never answered and let so many requests time out hangs; more would cost as long each.
+_MOST_FIRST_TIME_OUTS = 2
+# Clocks differ a little: a request that failed after this share of its time-out has timed out.
+_TIMED_OUT = 0.99
+UNSENT = "not sent"
 
 
 @dataclass(frozen=True)
 class Level:
-    """What to send: `model` is the name that clients send, `salt` makes this run's prompts new."""
+    """What to send: `model` is the name that clients send, `salt` makes this run's prompts new.
+
+    `doubtful` says that the level before failed as a whole, so one failed request is enough to end this.
+    """
 
     model: str
     concurrency: int
     plan: Acceptance
     salt: str
+    doubtful: bool = False
 
     @property
     def requests(self) -> int:
@@ -67,7 +76,9 @@ class _Loop:
     clock: Clock
     task: Task
     length: Length = field(default_factory=Length)
+    answered: bool = False
     failed_in_a_row: int = 0
+    timed_out_in_a_row: int = 0
     last_error: str = ""
     sent: int = 0
 
@@ -83,15 +94,28 @@ class _Loop:
             timeout_s=plan.request_timeout_s,
         )
         sample = await _measure(self.session, request, self.clock, began)
-        self.failed_in_a_row = 0 if sample.ok else self.failed_in_a_row + 1
-        self.last_error = sample.error or self.last_error
+        self._note(sample)
         self.task.advance(1)
         return sample
+
+    def _note(self, sample: RequestSample) -> None:
+        self.answered = self.answered or sample.ok
+        self.failed_in_a_row = 0 if sample.ok else self.failed_in_a_row + 1
+        self.last_error = sample.error or self.last_error
+        limit_ms = 1000 * self.level.plan.request_timeout_s
+        timed_out = not sample.ok and sample.e2e_ms >= _TIMED_OUT * limit_ms
+        self.timed_out_in_a_row = self.timed_out_in_a_row + 1 if timed_out else 0
 
     @property
     def gone(self) -> bool:
         """Whether so many requests failed in a row that more would only cost time-outs."""
-        return self.failed_in_a_row >= self.level.give_up_after
+        first = 1 if self.level.doubtful else self.level.give_up_after
+        waves = 2 * self.level.concurrency
+        if self.answered:
+            return (
+                self.failed_in_a_row >= self.level.give_up_after or self.timed_out_in_a_row >= waves
+            )
+        return self.failed_in_a_row >= first or self.timed_out_in_a_row >= _MOST_FIRST_TIME_OUTS
 
 
 async def run_level(
@@ -100,7 +124,8 @@ async def run_level(
     """Warm up, then measure the level's requests with `concurrency` of them in flight.
 
     When two waves of requests failed in a row the rest is not sent and counts as failed: an engine that
-    hangs would otherwise hold the run for hours and give the same verdict.
+    hangs would otherwise hold the run for hours and give the same verdict. That may be in the warm-up;
+    then nothing is measured. While nothing was answered at all, two time-outs are enough.
 
     Raises:
         asyncio.CancelledError: the run was interrupted; no request is left behind.
@@ -116,10 +141,12 @@ async def run_level(
 async def _warm_up(loop: _Loop) -> float:
     """Send the unmeasured requests; gives the seconds over which to spread the measured start."""
     began = loop.clock.monotonic()
-    few, many = [
-        (words, (await loop.one(began, words)).input_tokens)
-        for words in probe_words(loop.level.plan.input_tokens)
-    ]
+    counted: list[tuple[int, int]] = []
+    for words in probe_words(loop.level.plan.input_tokens):
+        counted.append((words, (await loop.one(began, words)).input_tokens))
+        if loop.gone:
+            return 0.0
+    few, many = counted
     loop.length = calibrated(few, many)
     words = loop.length.words(loop.level.plan.input_tokens)
     samples = await _workers(loop, loop.level.warm_up - 2, began, 0.0)
@@ -136,7 +163,8 @@ async def _measured(loop: _Loop, stagger_s: float) -> LevelRun:
     samples = await _workers(loop, loop.level.requests, began, stagger_s)
     duration_s = loop.clock.monotonic() - began
     unsent = loop.level.requests - len(samples)
-    error = f"not sent after {loop.level.give_up_after} failures in a row: {loop.last_error}"
+    times = f"{loop.failed_in_a_row} failure{'s' if loop.failed_in_a_row > 1 else ''} in a row"
+    error = f"{UNSENT} after {times}: {loop.last_error}"
     rest = [
         RequestSample(ok=False, error=error, started_s=round(duration_s, 6), e2e_ms=0.0)
         for _ in range(unsent)
@@ -169,10 +197,8 @@ async def _work(
     if wait_s:
         await asyncio.sleep(wait_s)
     samples: list[RequestSample] = []
-    for _ in numbers:
+    while not loop.gone and next(numbers, None) is not None:
         samples.append(await loop.one(began))
-        if loop.gone:
-            break
     return samples
 
 

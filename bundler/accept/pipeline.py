@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bundler.accept.judge import judge, sample_key
+from bundler.accept.judge import judge, sample_key, worst_error
 from bundler.accept.load import Level, LevelRun, run_level
 from bundler.accept.metrics import level_metrics
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, RequestSample, ServiceState
@@ -43,11 +43,13 @@ def accept(
     levels: list[LevelMetrics] = []
     samples: dict[str, tuple[RequestSample, ...]] = {}
     for state in states:
+        failed = False
         for concurrency in dict.fromkeys(manifest.acceptance.concurrency):
-            level = Level(state.service, concurrency, manifest.acceptance, salt)
+            level = Level(state.service, concurrency, manifest.acceptance, salt, failed)
             run = asyncio.run(_one_level(state.url, level, chat, clock, progress))
             levels.append(level_metrics(state.service, concurrency, run))
             samples[sample_key(state.service, concurrency)] = run.samples
+            failed = not levels[-1].succeeded
             progress.note(_line(levels[-1]))
     checks, warnings = judge(manifest.acceptance, levels, samples)
     return AcceptanceRecord(
@@ -84,8 +86,8 @@ def _model(model: ShippedModel) -> str:
 
 
 def _line(level: LevelMetrics) -> str:
+    told = f"{level.service} x{level.concurrency}: {level.succeeded} of {level.requests} answered"
+    if not level.succeeded:
+        return f"{told}: {worst_error(level)}"
     ttft = "-" if level.ttft.p95 is None else f"{level.ttft.p95:.1f} ms"
-    return (
-        f"{level.service} x{level.concurrency}: {level.succeeded} of {level.requests} answered,"
-        f" TTFT p95 {ttft}, {level.output_tokens_per_s:.1f} output tok/s"
-    )
+    return f"{told}, TTFT p95 {ttft}, {level.output_tokens_per_s:.1f} output tok/s"

@@ -2,6 +2,9 @@
 
 Server-sent events are parsed here rather than by a client library, so that each delta carries the time
 at which its bytes arrived and nothing is retried behind the measurement's back.
+
+An engine is not trusted to keep to the API: a field of another type than documented counts as missing,
+sizes are bounded, and text loses what could not be stored as UTF-8 or would steer a terminal.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -16,7 +20,7 @@ from typing import Any
 
 import aiohttp
 
-from bundler.errors import EngineError, as_error
+from bundler.errors import EngineError
 from bundler.ports import ChatRequest, Delta
 
 _ROUTE = "/v1/chat/completions"
@@ -24,8 +28,16 @@ _ROUTE = "/v1/chat/completions"
 _READ_BUFFER = 4 * 2**20
 _HEALTH_TIMEOUT_S = 5.0
 _LONGEST_MESSAGE = 300
+_LONGEST_REASON = 40
+# An answer that never ends must not fill the memory: a token's event takes some hundred bytes.
+_MOST_LINE = 2**20
+_MOST_ANSWER = 16 * 2**20
+_MOST_PER_TOKEN = 4096
+_MOST_TOKENS = 2**31
 _DONE = "[DONE]"
 _BROKEN_OFF = ("abort", "error")  # vLLM ends a request so when the engine itself gave up on it
+# Control characters but tab and newline, marks that reorder a line, and halves of surrogate pairs.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class OpenAIChat:
@@ -39,7 +51,7 @@ class OpenAIChat:
         """One whole completion, not streamed: the content, or the reasoning when it is all there is.
 
         Raises:
-            EngineError: any failure or timeout.
+            EngineError: any failure or timeout, and an answer without any text.
         """
         return asyncio.run(_complete(url, request))
 
@@ -78,7 +90,7 @@ class OpenAISession:
         if self._client is None:
             raise EngineError("the chat session is not open")
         body = _body(request) | {"stream": True, "stream_options": {"include_usage": True}}
-        events = _Events()
+        events = _Events(_MOST_ANSWER + _MOST_PER_TOKEN * request.max_tokens)
         finished = False
         async with _answer(self._client, "POST", self._url + _ROUTE, request, body) as response:
             async for data in response.content.iter_any():
@@ -86,8 +98,7 @@ class OpenAISession:
                 for text in events.feed(data):
                     if text == _DONE:
                         break
-                    with as_error(EngineError, "an event that cannot be read"):
-                        delta = _delta(text, at)
+                    delta = _delta(text, at)
                     finished = finished or bool(delta.finish_reason)
                     if delta.text or delta.finish_reason or delta.output_tokens is not None:
                         yield delta
@@ -107,17 +118,27 @@ class _Events:
     that is split over two reads is whole again before it is decoded.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self._rest = b""
+        self._left = most
         self.done = False
 
     def feed(self, data: bytes) -> Iterator[str]:
-        """The events that are complete with these bytes."""
+        """The events that are complete with these bytes.
+
+        Raises:
+            EngineError: an error event, or more bytes than an answer can need.
+        """
+        self._left -= len(data)
+        if self._left < 0:
+            raise _failure("the engine streams far more than was asked for")
         *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > _MOST_LINE or any(len(line) > _MOST_LINE for line in lines):
+            raise _failure(f"an event of over {_MOST_LINE // 2**20} MiB")
         for line in lines:
             name, _, value = line.strip(b"\r").partition(b":")
             if name == b"error":  # llama.cpp has sent failures in a field of this name
-                raise EngineError(f"the engine reported: {_message(value)}")
+                raise _failure(f"the engine reported: {_message(value)}")
             if name != b"data":
                 continue
             text = value.decode("utf-8", errors="replace").strip()
@@ -159,11 +180,29 @@ async def _complete(url: str, request: ChatRequest) -> str:
     async with _client() as client:
         answering = _answer(client, "POST", url + _ROUTE, request, _body(request))
         async with answering as response:
-            answer = _object((await response.read()).decode(errors="replace"))
-    if not answer.get("choices"):
-        raise EngineError("the engine answered without choices")
-    with as_error(EngineError, "an answer that cannot be read"):
-        return _text(answer["choices"][0].get("message") or {})[0]
+            body = await _read(response, _MOST_ANSWER)
+    if len(body) > _MOST_ANSWER:
+        raise _failure(f"an answer of over {_MOST_ANSWER // 2**20} MiB")
+    choice = _choice(_object(body.decode(errors="replace")))
+    if choice is None:
+        raise _failure("the engine answered without choices")
+    text, _ = _text(_part(choice, "message"))
+    if not text:
+        reason = _reason(choice)
+        raise _failure(
+            f"answered with no text ({f'finish_reason {reason}' if reason else 'no finish_reason'})"
+        )
+    return text
+
+
+async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """The body; of one that is longer than `most`, its beginning and at least one byte more."""
+    body = bytearray()
+    async for data in response.content.iter_any():
+        body += data
+        if len(body) > most:
+            break
+    return bytes(body)
 
 
 @asynccontextmanager
@@ -178,39 +217,74 @@ async def _answer(
     try:
         async with client.request(method, url, json=body, timeout=timeout) as response:
             if response.status != 200:
-                raise EngineError(f"HTTP {response.status}: {_message(await response.read())}")
+                words = await _read(response, _MOST_LINE)
+                raise _failure(f"HTTP {response.status}: {_message(words[:_MOST_LINE])}")
             yield response
     except asyncio.TimeoutError as cause:
         raise EngineError(f"no whole answer within {request.timeout_s:g} s") from cause
     except aiohttp.ClientConnectorError as cause:
-        raise EngineError(f"cannot connect: {_reason(cause.os_error)}") from cause
+        raise _failure(f"cannot connect: {_strerror(cause.os_error)}") from cause
     except (aiohttp.ClientError, OSError) as cause:
-        raise EngineError(f"the connection broke: {str(cause) or type(cause).__name__}") from cause
+        raise _failure(f"the connection broke: {str(cause) or type(cause).__name__}") from cause
 
 
-def _reason(error: OSError) -> str:
+def _strerror(error: OSError) -> str:
     """The system's words: asyncio puts address and port into its own, which differ between services."""
     return os.strerror(error.errno) if error.errno else str(error)
 
 
 def _delta(text: str, at: float) -> Delta:
     chunk = _object(text)
-    if chunk.get("error"):
-        raise EngineError(f"the engine reported: {_message(text.encode())}")
-    choices = chunk.get("choices") or [{}]
-    reason = choices[0].get("finish_reason") or ""
-    if reason in _BROKEN_OFF:
-        raise EngineError(f"the engine ended the answer with finish_reason {reason}")
-    said, reasoning = _text(choices[0].get("delta") or {})
-    usage = chunk.get("usage") or {}
+    choice = _choice(chunk) or {}
+    reason = _reason(choice)
+    said, reasoning = _text(_part(choice, "delta"))
+    usage = chunk.get("usage")
     return Delta(
         at=at,
         text=said,
         reasoning=reasoning,
         finish_reason=reason,
-        input_tokens=usage.get("prompt_tokens"),
-        output_tokens=usage.get("completion_tokens"),
+        input_tokens=_count(usage, "prompt_tokens"),
+        output_tokens=_count(usage, "completion_tokens"),
     )
+
+
+def _object(text: str) -> dict[str, Any]:
+    """An answer or a chunk that is an object and reports no error."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as cause:
+        raise _failure(f"not JSON from the engine: {text}") from cause
+    if not isinstance(value, dict):
+        raise _failure(f"not an object from the engine: {text}")
+    if value.get("error"):
+        raise _failure(f"the engine reported: {_message(text.encode(errors='replace'))}")
+    return value
+
+
+def _choice(answer: dict[str, Any]) -> dict[str, Any] | None:
+    """The first choice; None when there is none, as in the chunk that carries usage."""
+    choices = answer.get("choices")
+    if not choices:
+        return None
+    if not isinstance(choices, list) or not isinstance(choices[0], dict):
+        raise _failure("the engine's choices are not a list of objects")
+    return choices[0]
+
+
+def _part(choice: dict[str, Any], name: str) -> dict[str, Any]:
+    part = choice.get(name)
+    if part is not None and not isinstance(part, dict):
+        raise _failure(f"the engine's {name} is not an object")
+    return part or {}
+
+
+def _reason(choice: dict[str, Any]) -> str:
+    """Why the answer ended; empty while it has not."""
+    reason = _one_line(_string(choice, "finish_reason"), _LONGEST_REASON)
+    if reason in _BROKEN_OFF:
+        raise _failure(f"the engine ended the answer with finish_reason {reason}")
+    return reason
 
 
 def _text(part: dict[str, Any]) -> tuple[str, bool]:
@@ -218,24 +292,30 @@ def _text(part: dict[str, Any]) -> tuple[str, bool]:
 
     vLLM calls reasoning `reasoning`, older versions and llama.cpp `reasoning_content`; some send both.
     """
-    content = part.get("content") or ""
-    calls = "".join(
-        (call.get("function") or {}).get("arguments") or "" for call in part.get("tool_calls") or ()
+    calls = part.get("tool_calls")
+    said = _string(part, "content") + "".join(
+        _string(call.get("function"), "arguments")
+        for call in (calls if isinstance(calls, list) else ())
+        if isinstance(call, dict)
     )
-    if content or calls:
-        return content + calls, False
-    thought = part.get("reasoning") or part.get("reasoning_content") or ""
+    if said:
+        return said, False
+    thought = _string(part, "reasoning") or _string(part, "reasoning_content")
     return thought, bool(thought)
 
 
-def _object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as cause:
-        raise EngineError(f"not JSON from the engine: {text[:_LONGEST_MESSAGE]}") from cause
-    if not isinstance(value, dict):
-        raise EngineError(f"not an object from the engine: {text[:_LONGEST_MESSAGE]}")
-    return value
+def _string(part: object, name: str) -> str:
+    """A field's text. Unsafe characters are replaced, not left out: one alone is still a token."""
+    value = part.get(name) if isinstance(part, dict) else None
+    return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", value) if isinstance(value, str) else ""
+
+
+def _count(usage: object, name: str) -> int | None:
+    """A field's number of tokens, when it can be one."""
+    value = usage.get(name) if isinstance(usage, dict) else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value < _MOST_TOKENS else None
 
 
 def _message(body: bytes) -> str:
@@ -243,10 +323,21 @@ def _message(body: bytes) -> str:
     text = body.decode("utf-8", errors="replace").strip()
     try:
         value: object = json.loads(text)
-    except ValueError:
-        value = text
-    for key in ("error", "message", "detail"):
-        if isinstance(value, dict) and value.get(key):
-            value = value[key]
-    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return " ".join(said.split())[:_LONGEST_MESSAGE] or "(no message)"
+        for key in ("error", "message", "detail"):
+            if isinstance(value, dict) and value.get(key):
+                value = value[key]
+        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        said = text
+    return _one_line(said, _LONGEST_MESSAGE) or "(no message)"
+
+
+def _one_line(text: str, longest: int) -> str:
+    # Cut before and after: no need to sift megabytes, and a space less may come of it.
+    words = " ".join(_UNSAFE.sub(" ", text[: 4 * longest]).split())
+    return words[:longest]
+
+
+def _failure(text: str) -> EngineError:
+    """An error whose text can be shown, stored and counted, whatever the engine put into it."""
+    return EngineError(_one_line(text, _LONGEST_MESSAGE))

@@ -6,10 +6,10 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bundler.errors import ToolError, disk_errors
+from bundler.errors import FileAccessError, ToolError, disk_errors
 from bundler.ports import Completed
 
 
@@ -60,30 +60,43 @@ class LocalProcesses:
                 raise ToolError(f"{argv[0]}: no such command") from cause
             except PermissionError as cause:
                 raise ToolError(f"{argv[0]}: {cause.strerror}") from cause
+            except (ValueError, OSError) as cause:
+                # A NUL byte in an argument, or more arguments than the kernel takes.
+                raise ToolError(f"{argv[0]}: cannot be started: {cause}") from cause
         # Never waited for here: `start_ticks` treats the zombie of our own child as gone.
         process.returncode = 0
         return process.pid
 
     def start_ticks(self, pid: int) -> int | None:
         """Field 22 of /proc/PID/stat (proc_pid_stat(5)); None for a zombie or no process."""
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            return None
-        fields = stat.rsplit(")", 1)[1].split()
-        return None if fields[0] in "ZX" else int(fields[19])
+        fields = _stat(Path(f"/proc/{pid}/stat"))
+        return None if fields is None else int(fields[19])
 
-    def signal_group(self, pid: int, *, kill: bool) -> None:
-        """SIGTERM or SIGKILL for every process of the session; those gone already are fine."""
-        for member in _session(pid):
+    def boot(self) -> str:
+        """The kernel's random id of this boot (random(4))."""
+        path = Path("/proc/sys/kernel/random/boot_id")
+        return path.read_text().strip() if path.is_file() else ""
+
+    def session(self, leader: int, since_ticks: int) -> tuple[int, ...]:
+        """By session id, field 6 of /proc/PID/stat; zombies do not count."""
+        found = []
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            fields = _stat(stat)
+            if fields and int(fields[3]) == leader and int(fields[19]) >= since_ticks:
+                found.append(int(stat.parent.name))
+        return tuple(found)
+
+    def signal(self, pids: Sequence[int], *, kill: bool) -> None:
+        """SIGTERM or SIGKILL."""
+        for pid in pids:
             try:
-                os.kill(member, signal.SIGKILL if kill else signal.SIGTERM)
+                os.kill(pid, signal.SIGKILL if kill else signal.SIGTERM)
             except ProcessLookupError:
                 continue
-
-    def group_alive(self, pid: int) -> bool:
-        """Whether a process of the session still runs (zombies do not count)."""
-        return any(True for _ in _session(pid))
+            except PermissionError as cause:
+                raise FileAccessError(
+                    f"process {pid}: this user may not end it", hint="Stop it as its own user."
+                ) from cause
 
     def port_is_free(self, port: int) -> bool:
         """Whether 127.0.0.1:`port` can be bound."""
@@ -101,12 +114,13 @@ def _merged(changes: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def _session(leader: int) -> Iterator[int]:
-    """Live processes whose session id (proc_pid_stat(5), field 6) is the leader's pid."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rsplit(")", 1)[1].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(fields[3]) == leader and fields[0] not in "ZX":
-            yield int(stat.parent.name)
+def _stat(path: Path) -> list[bytes] | None:
+    """Fields of a stat file from the third on; None for a zombie or no process.
+
+    The second field is the program's name, in whatever bytes it has, parentheses included.
+    """
+    try:
+        fields = path.read_bytes().rsplit(b")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[0] in (b"Z", b"X") else fields

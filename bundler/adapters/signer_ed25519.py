@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from bundler.errors import KeyFileError, StateError, disk_errors
+from bundler.errors import BundlerError, KeyFileError, StateError, disk_errors
 from bundler.format.digests import sha256_hex
 
 
@@ -19,7 +19,7 @@ class Ed25519Signer:
     def __init__(self, path: Path) -> None:
         try:
             key = serialization.load_pem_private_key(_read(path), password=None)
-        except (ValueError, TypeError) as cause:
+        except (ValueError, TypeError, UnsupportedAlgorithm) as cause:
             raise KeyFileError(f"{path}: not an unencrypted PEM private key: {cause}") from cause
         if not isinstance(key, Ed25519PrivateKey):
             raise KeyFileError(f"{path}: not an Ed25519 key")
@@ -42,7 +42,7 @@ class Ed25519Verifier:
         data = _read(path)
         try:
             key = serialization.load_pem_public_key(data)
-        except (ValueError, TypeError) as cause:
+        except (ValueError, TypeError, UnsupportedAlgorithm) as cause:
             raise KeyFileError(f"{path}: not a PEM public key: {cause}") from cause
         if not isinstance(key, Ed25519PublicKey):
             raise KeyFileError(f"{path}: not an Ed25519 key")
@@ -89,14 +89,18 @@ def generate(private: Path, public: Path) -> str:
     open_text = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    with disk_errors("writing", private):
-        private.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(secret)
-    with disk_errors("writing", public):
-        public.parent.mkdir(parents=True, exist_ok=True)
-        public.write_bytes(open_text)
+    try:
+        for path, data, mode in ((private, secret, 0o600), (public, open_text, 0o644)):
+            with disk_errors("writing", path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+    except BundlerError:
+        # Half a pair is of no use, and would be in the way of the next try.
+        for path in (private, public):
+            path.unlink(missing_ok=True)
+        raise
     return _key_id(key.public_key())
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +15,10 @@ from bundler.build.resolve import SELF
 from bundler.build.store import Blob, ContentStore
 from bundler.domain.lock import Lock, LockedExtra, LockedFile, LockedModel, LockedWheel
 from bundler.domain.sizes import human
-from bundler.errors import IntegrityError, ResolveError, SourceError, SpaceError
+from bundler.errors import FormatError, IntegrityError, ResolveError, SourceError, SpaceError
 from bundler.format import layout
 from bundler.format.digests import digest_file
+from bundler.format.workers import in_parallel
 from bundler.ports import Downloader, ModelSource, Progress, Task
 
 # More streams than this gained nothing on a fast line; fewer leave it idle between small files.
@@ -64,15 +64,8 @@ class Fetcher:
         self._check_room(missing)
         if missing:
             self.progress.note(f"fetching {human(missing)}")
-        with (
-            self.progress.task("fetch", sum(job.size for job in jobs)) as task,
-            ThreadPoolExecutor(STREAMS) as pool,
-        ):
-            try:
-                return list(pool.map(lambda job: job.run(task), jobs))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        with self.progress.task("fetch", sum(job.size for job in jobs)) as task:
+            return in_parallel(STREAMS, _Job.run, jobs, task)
 
     def _check_room(self, missing: int) -> None:
         self.store.root.mkdir(parents=True, exist_ok=True)
@@ -127,6 +120,11 @@ class Fetcher:
         what = f"{model.name}/{file.path}"
 
         def bring(task: Task) -> Blob:
+            if model.source not in self.sources:
+                raise FormatError(
+                    f"lock: model {model.name} has source {model.source!r}",
+                    hint="Make a new lock with --relock.",
+                )
             if model.source != "hub":
                 path = self.sources[model.source]().fetch(model, file, self.base, self.base, task)
                 return _in_place(path, what, file.sha256, task)

@@ -6,10 +6,12 @@ rerun when it is, byte for byte, the one that the plan wants.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import zlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,16 +21,18 @@ from cryptography.hazmat.primitives import hashes
 from bundler.build.fetch import Fetched
 from bundler.domain.manifest import Entry, LooseFile, Manifest, Part, VolumeEntry
 from bundler.domain.sizes import human
-from bundler.errors import IntegrityError, SpaceError, disk_errors
+from bundler.errors import IntegrityError, SpaceError, StateError, disk_errors
 from bundler.format import layout
 from bundler.format.checksums import checksums
 from bundler.format.codec import to_bytes
 from bundler.format.digests import Digests, digest_chunks, digest_file, read_chunks, sha256_hex
 from bundler.format.safepath import check_paths
 from bundler.format.shards import Slice, member_names, plan_volumes
+from bundler.format.workers import in_parallel
 from bundler.ports import Member, Progress, Region, Signer, Task, VolumeFormat
 
 WRITERS = 2
+_MARKER = ".airbundle-build"
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,31 @@ class Packer:
         self._progress = progress
         self._bundle = bundle
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the work folder: two builds would write into each other's volumes.
+
+        Raises:
+            StateError: another build holds it, or the folder is not one that a build made.
+        """
+        marker = self.work / _MARKER
+        with disk_errors("creating", self.work):
+            if self.work.exists() and not marker.exists() and any(self.work.iterdir()):
+                raise StateError(
+                    f"{self.work}: is not left by a build, and a build would empty it",
+                    hint="Move it away, or give another --out.",
+                )
+            self.work.mkdir(parents=True, exist_ok=True)
+            file = marker.open("a")
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as cause:
+                raise StateError(
+                    f"{self.out}: another build writes here", hint="Wait until it has ended."
+                ) from cause
+            yield
+
     def pack(self, files: Sequence[Fetched]) -> tuple[tuple[VolumeEntry, ...], tuple[Entry, ...]]:
         """Write the volumes and give what the manifest says of them.
 
@@ -77,17 +106,16 @@ class Packer:
         ordered = sorted(files, key=lambda item: item.path)
         check_paths(item.path for item in ordered)
         drafts = self._drafts(ordered)
+        check_paths(draft.name for draft in drafts)
+        check_paths(member.name for draft in drafts for member in draft.members)
         self._check_room(sum(draft.size for draft in drafts))
         self._remove_strangers({draft.name for draft in drafts})
-        with (
-            self._progress.task("pack", sum(draft.size for draft in drafts)) as task,
-            ThreadPoolExecutor(WRITERS) as pool,
-        ):
-            try:
-                sums = list(pool.map(lambda draft: self._write(draft, ordered, task), drafts))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+
+        def write(draft: Draft, shared: Task) -> str:
+            return self._write(draft, ordered, shared)
+
+        with self._progress.task("pack", sum(draft.size for draft in drafts)) as task:
+            sums = in_parallel(WRITERS, write, drafts, task)
         volumes = tuple(
             VolumeEntry(name=draft.name, size=draft.size, sha256=sha256)
             for draft, sha256 in zip(drafts, sums, strict=True)
@@ -113,9 +141,9 @@ class Packer:
             with disk_errors("writing", path):
                 path.write_bytes(content)
                 _sync(path)
-        for side in self.work.glob("*.done"):
-            side.unlink()
         with disk_errors("renaming", self.work):
+            for side in [*self.work.glob("*.done"), self.work / _MARKER]:
+                side.unlink()
             _sync(self.work)
             self.work.rename(self.out)
             _sync(self.out.parent)
@@ -148,7 +176,7 @@ class Packer:
             )
 
     def _remove_strangers(self, names: set[str]) -> None:
-        keep = names | {f"{name}.done" for name in names}
+        keep = names | {f"{name}.done" for name in names} | {_MARKER}
         for path in self.work.iterdir():
             if path.name not in keep:
                 path.unlink()
@@ -192,11 +220,18 @@ def _region_bytes(region: Region, draft: Draft, files: Sequence[Fetched]) -> Ite
         return
     piece, promised = draft.slices[region.member], draft.digests[region.member]
     source = files[piece.file]
-    quick = xxhash.xxh3_128()
+    quick, crc32 = xxhash.xxh3_128(), 0
     for chunk in read_chunks(source.blob.path, piece.start, piece.size):
         quick.update(chunk)
+        crc32 = zlib.crc32(chunk, crc32)
         yield chunk
-    if quick.hexdigest() != promised.xxh3:
+    if (quick.hexdigest(), crc32) != (promised.xxh3, promised.crc32):
+        if source.blob.stored:
+            source.blob.path.unlink(missing_ok=True)
+            raise IntegrityError(
+                f"{source.path}: its copy in the download store was damaged; it was removed",
+                hint="Run the same command again: it is fetched anew.",
+            )
         raise IntegrityError(
             f"{source.path}: {source.blob.path} changed while it was packed",
             hint="Let nothing write to the source, then run the same command again.",

@@ -27,6 +27,7 @@ from bundler.format import layout
 from bundler.format.codec import parse_lock, to_bytes
 from bundler.format.digests import digest_bytes
 from bundler.format.requirements import requirements_text
+from bundler.format.rules import check_rules
 from bundler.format.shards import plan_volumes
 from bundler.ports import (
     Clock,
@@ -158,19 +159,25 @@ def build(
         progress=tools.progress,
         bundle=spec.name,
     )
-    volumes, entries = packer.pack([*fetched, *_records(spec, lock, store)])
-    bootstrap = BOOTSTRAP_FILE.read_bytes()
-    manifest = _manifest(spec, lock, volumes, entries)
-    loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: read_me(manifest)}
-    manifest = manifest.model_copy(
-        update={"loose": tuple(loose_file(name, data) for name, data in sorted(loose.items()))}
-    )
-    digest = packer.finish(manifest, loose, signer)
+    with packer.alone():
+        # The records lie beside the tool's wheel, in this build's own temporary folder.
+        volumes, entries = packer.pack([*fetched, *_records(spec, lock, tool_wheel.parent)])
+        bootstrap = BOOTSTRAP_FILE.read_bytes()
+        manifest = _manifest(spec, lock, volumes, entries)
+        loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: read_me(manifest)}
+        manifest = manifest.model_copy(
+            update={"loose": tuple(loose_file(name, data) for name, data in sorted(loose.items()))}
+        )
+        # What the closed side will refuse must not leave this one.
+        check_rules(manifest)
+        digest = packer.finish(manifest, loose, signer)
     return Built(manifest, digest, signer.key_id if signer else None)
 
 
 def _check_against_lock(lock: Lock, fetched: Sequence[Fetched]) -> None:
-    """What was fetched has the sizes that the lock promised."""
+    """The lock names an engine, and what was fetched has the sizes that it promised."""
+    if not lock.engine_wheels:
+        raise FormatError("the lock has no wheel of the engine", hint="Use --relock.")
     sizes = {item.path: item.blob.digests.size for item in fetched}
     for model in lock.models:
         for file in model.files:
@@ -182,7 +189,7 @@ def _check_against_lock(lock: Lock, fetched: Sequence[Fetched]) -> None:
                 )
 
 
-def _records(spec: BundleSpec, lock: Lock, store: ContentStore) -> list[Fetched]:
+def _records(spec: BundleSpec, lock: Lock, folder: Path) -> list[Fetched]:
     """The small files that airbundle itself writes into the bundle."""
     shipped = lock.model_copy(
         update={
@@ -198,7 +205,7 @@ def _records(spec: BundleSpec, lock: Lock, store: ContentStore) -> list[Fetched]
     }
     records = []
     for path, (kind, data) in texts.items():
-        place = store.partial(f"record {digest_bytes(data).sha256}")
+        place = folder / path.replace("/", "-")
         with disk_errors("writing", place):
             place.write_bytes(data)
         records.append(Fetched(path, kind, "airbundle", Blob(place, digest_bytes(data))))

@@ -22,10 +22,11 @@ from bundler.format.digests import Digests, digest_file, git_blob_sha1, sha256_h
 
 @dataclass(frozen=True)
 class Blob:
-    """A file's bytes on this machine, and what is known of them."""
+    """A file's bytes on this machine, and what is known of them; `stored` when the store owns it."""
 
     path: Path
     digests: Digests
+    stored: bool = False
 
 
 class ContentStore:
@@ -67,11 +68,10 @@ class ContentStore:
         if sha256 is None:
             return None
         path = self._object(sha256)
-        side = path.with_name(path.name + ".json")
-        if not path.is_file() or not side.is_file():
+        digests = _read_digests(path)
+        if digests is None or digests.sha256 != sha256 or path.stat().st_size != digests.size:
             return None
-        digests = Digests(**json.loads(side.read_text()))
-        return Blob(path, digests) if path.stat().st_size == digests.size else None
+        return Blob(path, digests, stored=True)
 
     def admit(
         self, file: Path, what: str, *, sha256: str | None = None, git_sha1: str | None = None
@@ -100,7 +100,7 @@ class ContentStore:
                 link = self.root / "git" / git_sha1
                 link.parent.mkdir(parents=True, exist_ok=True)
                 _write_atomically(link, digests.sha256.encode())
-        return Blob(path, digests)
+        return Blob(path, digests, stored=True)
 
     def _object(self, sha256: str) -> Path:
         return self.root / "objects" / sha256[:2] / sha256
@@ -114,7 +114,23 @@ class ContentStore:
         )
 
 
+def _read_digests(path: Path) -> Digests | None:
+    """What stands beside an object; None when it cannot be relied on (a power cut, a full disk)."""
+    side = path.with_name(path.name + ".json")
+    if not path.is_file() or not side.is_file():
+        return None
+    try:
+        digests = Digests(**json.loads(side.read_bytes()))
+    except (ValueError, TypeError, OSError):
+        return None
+    kinds = (type(digests.size), type(digests.sha256), type(digests.xxh3), type(digests.crc32))
+    return digests if kinds == (int, str, str, int) else None
+
+
 def _write_atomically(path: Path, data: bytes) -> None:
     temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
-    temporary.write_bytes(data)
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
     temporary.replace(path)

@@ -16,6 +16,8 @@ import bundler
 from bundler.format.digests import sha256_hex
 
 NAME = "airbundle"
+# An editor's leftovers must not change the wheel.
+_CARRIED = (".py", ".sh")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _WHEEL = b"Wheel-Version: 1.0\nGenerator: airbundle\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 

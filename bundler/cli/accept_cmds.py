@@ -10,12 +10,14 @@ import typer
 
 from bundler import wiring
 from bundler.cli.console import progress, say, show_json, table
-from bundler.cli.options import JsonOption, QuietOption, RootOption, default_root
+from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
 from bundler.domain.facts import AcceptanceRecord
 from bundler.domain.verdict import Verdict
 from bundler.errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, StateError, disk_errors
 
 RECORD = "record.json"
+# Names the newest run; folders are named by time, and clocks can be set back.
+LAST = "last"
 _EXIT = {
     Verdict.PASS: EXIT_OK,
     Verdict.FAIL: EXIT_FAIL,
@@ -29,7 +31,7 @@ _STYLE = {
 
 
 def accept(
-    root: RootOption = default_root(),
+    root: RootOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -42,16 +44,23 @@ def accept(
     from bundler.deploy.root import Root
     from bundler.format.codec import to_bytes
 
-    place = Root(root)
+    place = Root(root_folder(root))
     _, release = current_release(place)
     verified = open_imported(place, release.bundle_id, wiring.verifier)
     launcher = wiring.launcher(place, progress(quiet=True))
-    running = {state.service: state for state in launcher.states() if launcher.alive(state)}
+    running = {
+        state.service: state
+        for state in launcher.states()
+        if launcher.alive(state) and state.ready_after_s is not None
+    }
     absent = [s.name for s in release.services if s.name not in running]
     if absent:
         raise StateError(
-            f"{', '.join(absent)}: not running", hint="Run: airbundle start --root ROOT"
+            f"{', '.join(absent)}: not running, or not ready yet",
+            hint="Run: airbundle start --root ROOT",
         )
+    # Before minutes of measuring, not after: can the receipt be written?
+    place.write(place.acceptance / LAST, b"")
     record = run_acceptance(
         states=tuple(running[service.name] for service in release.services),
         verified=verified,
@@ -62,6 +71,7 @@ def accept(
     )
     folder = place.acceptance / record.began.replace(":", "")
     place.write(folder / RECORD, to_bytes(record))
+    place.write(place.acceptance / LAST, folder.name.encode())
     if json:
         show_json(
             {"record": str(folder / RECORD), "verdict": record.verdict.value}
@@ -109,7 +119,7 @@ def _ms(value: float | None) -> str:
 
 
 def report(
-    root: RootOption = default_root(),
+    root: RootOption = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Folder to write to; beside the record when left out."),
@@ -120,15 +130,11 @@ def report(
     from bundler.deploy.root import Root
     from bundler.format.codec import from_bytes
 
-    place = Root(root)
-    records = sorted(place.acceptance.glob(f"*/{RECORD}"))
-    if not records:
-        raise StateError(
-            f"{place.acceptance}: no acceptance run yet", hint="Run: airbundle accept --root ROOT"
-        )
-    with disk_errors("reading", records[-1]):
-        record = from_bytes(AcceptanceRecord, records[-1].read_bytes(), str(records[-1]))
-    folder = (out or records[-1].parent).absolute()
+    place = Root(root_folder(root))
+    path = _last_record(place.acceptance)
+    with disk_errors("reading", path):
+        record = from_bytes(AcceptanceRecord, path.read_bytes(), str(path))
+    folder = (out or path.parent).absolute()
     written = []
     for make in wiring.REPORTS.values():
         writer = make()
@@ -137,9 +143,23 @@ def report(
     if json:
         show_json({"verdict": record.verdict.value, "files": written})
         return
-    for path in written:
-        say(path)
+    for name in written:
+        say(name)
     say(record.verdict.value, _STYLE[record.verdict])
+
+
+def _last_record(folder: Path) -> Path:
+    last = folder / LAST
+    name = last.read_text().strip() if last.is_file() else ""
+    path = folder / name / RECORD
+    if name and path.is_file():
+        return path
+    records = sorted(folder.glob(f"*/{RECORD}"))
+    if not records:
+        raise StateError(
+            f"{folder}: no acceptance run yet", hint="Run: airbundle accept --root ROOT"
+        )
+    return records[-1]
 
 
 def demo(

@@ -29,7 +29,8 @@ def plan(
         bool, typer.Option("--engine-only", help="Resolve the engine's wheels alone.")
     ] = False,
     lock: Annotated[
-        Path | None, typer.Option("--lock", help="Write the lock to this file as well.")
+        Path | None,
+        typer.Option("--lock", help="Write the lock to this file as well.", readable=False),
     ] = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -127,9 +128,11 @@ def _show_plan(name: str, lock: Lock, summary: dict[str, Any]) -> None:
 
 def build(
     spec: SpecArgument,
-    out: Annotated[Path, typer.Option("--out", help="Folder to make.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder to make.", show_default=False, readable=False)
+    ],
     key: Annotated[
-        Path | None, typer.Option("--key", help="Private key to sign with (PEM).")
+        Path | None, typer.Option("--key", help="Private key to sign with (PEM).", readable=False)
     ] = None,
     unsigned: Annotated[
         bool, typer.Option("--unsigned", help="Build without a signature.")
@@ -225,7 +228,8 @@ def inspect(
 
 def keygen(
     out: Annotated[
-        Path, typer.Option("--out", help="Where to write NAME.key.pem and NAME.pub.pem.")
+        Path,
+        typer.Option("--out", help="Where to write NAME.key.pem and NAME.pub.pem.", readable=False),
     ] = Path("airbundle"),
     json: JsonOption = False,
 ) -> None:

@@ -18,7 +18,7 @@ from bundler.cli.options import (
     QuietOption,
     RootOption,
     UnsignedOption,
-    default_root,
+    root_folder,
 )
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.sizes import human
@@ -76,9 +76,10 @@ def verify(
 
 def import_(
     folders: Annotated[
-        list[Path], typer.Argument(help="Folders (sticks) with volumes.", show_default=False)
+        list[Path],
+        typer.Argument(help="Folders (sticks) with volumes.", show_default=False, readable=False),
     ],
-    root: RootOption = default_root(),
+    root: RootOption = None,
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
     json: JsonOption = False,
@@ -88,8 +89,7 @@ def import_(
     from bundler.deploy.importing import import_bundle
     from bundler.deploy.root import Root
 
-    place = Root(root)
-    place.make(place.path)
+    place = Root(root_folder(root))
     result = import_bundle(
         folders,
         root=place,
@@ -126,7 +126,7 @@ def install(
     bundle: Annotated[
         str | None, typer.Argument(help="Bundle id; the newest when left out.", show_default=False)
     ] = None,
-    root: RootOption = default_root(),
+    root: RootOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -134,7 +134,7 @@ def install(
     from bundler.deploy.install import Installer, open_imported
     from bundler.deploy.root import Root
 
-    place = Root(root)
+    place = Root(root_folder(root))
     verified = open_imported(place, bundle, wiring.verifier)
     installer = Installer(
         root=place,
@@ -153,7 +153,7 @@ def install(
 
 
 def start(
-    root: RootOption = default_root(),
+    root: RootOption = None,
     timeout: Annotated[
         float, typer.Option("--timeout", min=1, help="Seconds until a service must be healthy.")
     ] = 900,
@@ -164,7 +164,7 @@ def start(
     from bundler.deploy.install import current_release
     from bundler.deploy.root import Root
 
-    place = Root(root)
+    place = Root(root_folder(root))
     folder, record = current_release(place)
     launcher = wiring.launcher(place, progress(quiet=quiet or json))
     states = launcher.start(folder, record, timeout_s=timeout)
@@ -175,11 +175,14 @@ def start(
         say(f"{state.service}: ready after {state.ready_after_s} s at {state.url}", "bold green")
 
 
-def stop(root: RootOption = default_root(), json: JsonOption = False) -> None:
+def stop(root: RootOption = None, json: JsonOption = False) -> None:
     """Stop every service: gently, then firmly, with nothing left behind."""
     from bundler.deploy.root import Root
 
-    launcher = wiring.launcher(Root(root), progress(quiet=True))
+    place = Root(root_folder(root))
+    if not place.path.is_dir():
+        raise StateError(f"{place.path}: no such folder", hint="Nothing was imported there yet.")
+    launcher = wiring.launcher(place, progress(quiet=True))
     stopped = []
     for state in launcher.states():
         launcher.stop(state)
@@ -190,13 +193,13 @@ def stop(root: RootOption = default_root(), json: JsonOption = False) -> None:
     say(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
 
 
-def status(root: RootOption = default_root(), json: JsonOption = False) -> None:
+def status(root: RootOption = None, json: JsonOption = False) -> None:
     """Show imported bundles, releases and running services."""
     from bundler.deploy.importing import missing_volumes
     from bundler.deploy.install import open_imported, read_release
     from bundler.deploy.root import Root
 
-    place = Root(root)
+    place = Root(root_folder(root))
     if not place.path.is_dir():
         raise StateError(f"{place.path}: no such folder", hint="Nothing was imported there yet.")
     launcher = wiring.launcher(place, progress(quiet=True))
@@ -259,14 +262,14 @@ def logs(
     service: Annotated[
         str | None, typer.Argument(help="Service; all when left out.", show_default=False)
     ] = None,
-    root: RootOption = default_root(),
+    root: RootOption = None,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many lines.")] = 50,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows.")] = False,
 ) -> None:
     """Show what the engines said."""
     from bundler.deploy.root import Root
 
-    place = Root(root)
+    place = Root(root_folder(root))
     paths = [place.log(service)] if service else sorted(place.path.glob("logs/*.log"))
     paths = [path for path in paths if path.is_file()]
     if not paths:
@@ -275,10 +278,20 @@ def logs(
         if len(paths) > 1:
             say(f"== {path.stem}", "bold")
         with disk_errors("reading", path):
-            text = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        sys.stdout.write("".join(f"{line}\n" for line in text[-lines:]))
+            sys.stdout.write("".join(f"{line}\n" for line in _tail(path, lines)))
     if follow:
         _follow(paths[-1])
+
+
+# Of a log without line ends, as some engines write progress bars, this much is shown.
+_TAIL_BYTES = 4 * 2**20
+
+
+def _tail(path: Path, count: int) -> list[str]:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        text = file.read().decode("utf-8", "replace")
+    return [line[-4000:] for line in text.splitlines()[-count:]]
 
 
 def _follow(path: Path) -> None:

@@ -8,37 +8,61 @@ from typing import Annotated
 
 import typer
 
+from bundler.errors import HostError
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-SpecArgument = Annotated[Path, typer.Argument(help="Spec file (YAML).", show_default=False)]
-BundleArgument = Annotated[Path, typer.Argument(help="Folder with the bundle.", show_default=False)]
+SpecArgument = Annotated[
+    Path, typer.Argument(help="Spec file (YAML).", show_default=False, readable=False)
+]
+BundleArgument = Annotated[
+    Path, typer.Argument(help="Folder with the bundle.", show_default=False, readable=False)
+]
 KeysOption = Annotated[
     list[Path] | None,
-    typer.Option("--key", help="Trusted public key (PEM); may be given several times."),
+    typer.Option(
+        "--key", help="Trusted public key (PEM); may be given several times.", readable=False
+    ),
 ]
 UnsignedOption = Annotated[
     bool,
     typer.Option("--unsigned", help="Accept a bundle without a signature. Every report says so."),
 ]
 RootOption = Annotated[
-    Path,
+    Path | None,
     typer.Option(
-        "--root", envvar="AIRBUNDLE_ROOT", help="Installation root.", show_default="~/airbundle"
+        "--root",
+        envvar="AIRBUNDLE_ROOT",
+        help="Installation root.",
+        show_default="~/airbundle",
+        readable=False,
     ),
 ]
 CacheOption = Annotated[
     Path | None,
-    typer.Option("--cache", envvar="AIRBUNDLE_CACHE", help="Store of downloaded files."),
+    typer.Option(
+        "--cache", envvar="AIRBUNDLE_CACHE", help="Store of downloaded files.", readable=False
+    ),
 ]
 
 
-def default_root() -> Path:
-    """Where a service is installed when nothing is said."""
-    return Path.home() / "airbundle"
+def root_folder(given: Path | None) -> Path:
+    """Where a service is installed: as given, else in the user's home."""
+    return given if given is not None else _home() / "airbundle"
 
 
 def cache_folder(given: Path | None) -> Path:
     """The download store: as given, else in the user's cache folder (XDG base directories)."""
     if given is not None:
         return given
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "airbundle"
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else _home() / ".cache") / "airbundle"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as cause:
+        raise HostError(
+            "this user has no home folder", hint="Set HOME, or give --root or --cache."
+        ) from cause

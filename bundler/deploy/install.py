@@ -18,8 +18,10 @@ from bundler.deploy.root import RELEASE_FILE, Root
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.manifest import Entry, VerifiedManifest
 from bundler.errors import (
+    BundlerError,
     InstallError,
     IntegrityError,
+    SpaceError,
     StateError,
     disk_errors,
 )
@@ -64,6 +66,11 @@ def current_release(root: Root) -> tuple[Path, ReleaseRecord]:
         raise StateError(
             f"{root.path}: no release is installed", hint="Run: airbundle install --root ROOT"
         )
+    if record.root != str(root.path):
+        raise StateError(
+            f"{root.path}: this root was moved here from {record.root}; its programs do not start",
+            hint="Run `airbundle install` again: it makes the release anew from the store.",
+        )
     return folder, record
 
 
@@ -84,8 +91,13 @@ class Installer:
             StateError: the import is not complete.
             IntegrityError: a stored file changed since the import.
             HostError: no Python of the wanted version here.
+            SpaceError: the disk is full.
             InstallError: uv could not install; the old release stays in use.
         """
+        with self.root.alone():
+            return self._install(verified)
+
+    def _install(self, verified: VerifiedManifest) -> ReleaseRecord:
         missing = missing_volumes(self.root, verified)
         if missing:
             raise StateError(
@@ -94,7 +106,8 @@ class Installer:
             )
         folder = self.root.release(verified.bundle_id)
         record = read_release(folder)
-        if record is None:
+        # An environment's scripts name their interpreter by its whole path.
+        if record is None or record.root != str(self.root.path):
             self._check_store(verified)
             _remove(folder)
             try:
@@ -119,6 +132,7 @@ class Installer:
             manifest_sha256=verified.digest,
             key_id=verified.key_id,
             installed=self.clock.now(),
+            root=str(self.root.path),
             python=str(_PYTHON),
             engine_name=manifest.engine.name,
             engine_version=manifest.engine.version,
@@ -165,7 +179,7 @@ class Installer:
             env=_clean(),
         )  # fmt: skip
         if created.returncode != 0:
-            raise InstallError(f"{python}: uv makes no environment with it: {_last(created)}")
+            raise _uv_error(f"{python}: uv makes no environment with it", folder, created)
         done = self.runner.run(
             [
                 self.uv, "pip", "install", *common, "--python", str(folder / _PYTHON), "--no-index",
@@ -177,10 +191,7 @@ class Installer:
         )  # fmt: skip
         shutil.rmtree(cache, ignore_errors=True)
         if done.returncode != 0:
-            raise InstallError(
-                f"{verified.bundle_id}: {_last(done)}",
-                details=done.stderr.strip().splitlines()[-20:],
-            )
+            raise _uv_error(verified.bundle_id, folder, done)
 
     def _make_current(self, folder: Path) -> None:
         temporary = self.root.current.with_name("current.new")
@@ -200,9 +211,12 @@ def _clean() -> dict[str, str | None]:
     }
 
 
-def _last(done: Completed) -> str:
+def _uv_error(what: str, folder: Path, done: Completed) -> BundlerError:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    return " ".join(lines)[:400] or f"uv ended with {done.returncode}"
+    text = " ".join(lines)[:400] or f"uv ended with {done.returncode}"
+    if any(sign in done.stderr for sign in ("No space left", "os error 28", "Disk quota")):
+        return SpaceError(f"{folder}: no space left while installing ({text[:200]})")
+    return InstallError(f"{what}: {text}", details=lines[-20:])
 
 
 def _remove(folder: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from bundler.deploy.root import Root
 from bundler.domain.facts import ReleaseRecord, ServiceState
 from bundler.domain.spec import Service
-from bundler.errors import EngineError, PortInUseError, StateError, disk_errors
+from bundler.errors import EngineError, FormatError, PortInUseError, StateError, disk_errors
 from bundler.format.codec import from_bytes, to_bytes
 from bundler.ports import (
     ChatClient,
@@ -31,6 +31,7 @@ from bundler.ports import (
 POLL_S = 0.25
 FIRST_COMPLETION_TIMEOUT_S = 300.0
 STOP_GRACE_S = 30.0
+TELL_EVERY_S = 15.0
 LAST_WORDS = 15
 LAST_BYTES = 128 * 1024
 LONGEST_LINE = 500
@@ -57,45 +58,80 @@ class Launcher:
     def start(self, folder: Path, record: ReleaseRecord, *, timeout_s: float) -> list[ServiceState]:
         """Start every service of a release and wait until each has answered.
 
+        A service that an interrupted `start` left behind unready is waited for, not started again.
+
         Raises:
             StateError: one runs already.
             PortInUseError: something else listens on its port.
-            EngineError: one died or did not get ready; those started by this call are stopped.
+            EngineError: one died or did not get ready; all that are not ready are stopped.
         """
-        for service in record.services:
-            self._refuse_if_running(service)
-        started: list[tuple[ServiceState, str]] = []
+        with self.root.alone():
+            states = self._spawn_all(folder, record)
         try:
-            for service in record.services:
-                started.append(self._spawn(folder, record, service))
-            return [self._await_ready(state, health, timeout_s) for state, health in started]
+            return [self._await_ready(state, timeout_s) for state in states]
         except BaseException:
-            for state, _ in started:
+            for state in states:
                 self.stop(state)
             raise
+
+    def _spawn_all(self, folder: Path, record: ReleaseRecord) -> list[ServiceState]:
+        left = {s.service: s for s in self.states() if self._members(s)}
+        wanted = [left.get(service.name) for service in record.services]
+        complete = all(state and state.ready_after_s is not None for state in wanted)
+        for service, state in zip(record.services, wanted, strict=True):
+            if state is not None and (complete or not self._may_adopt(state, record)):
+                raise StateError(
+                    f"{service.name} runs already (process {state.pid}, {state.url})",
+                    hint="Stop it first: airbundle stop --root ROOT",
+                )
+            if state is None and not self.runner.port_is_free(service.port):
+                raise PortInUseError(f"{service.name}: port {service.port} on 127.0.0.1 is in use")
+        states: list[ServiceState] = []
+        try:
+            for service in record.services:
+                states.append(left.get(service.name) or self._spawn(folder, record, service))
+        except BaseException:
+            for state in states:
+                self.stop(state)
+            raise
+        return states
+
+    def _may_adopt(self, state: ServiceState, record: ReleaseRecord) -> bool:
+        return state.bundle_id == record.bundle_id and self.alive(state)
 
     def states(self) -> Iterator[ServiceState]:
         """Every recorded service, running or not."""
         for path in self.root.states():
             with disk_errors("reading", path):
-                yield from_bytes(ServiceState, path.read_bytes(), str(path))
+                data = path.read_bytes()
+            try:
+                yield from_bytes(ServiceState, data, str(path))
+            except FormatError as cause:
+                raise StateError(
+                    f"{cause}", hint=f"End the engine by hand if it runs, then remove {path}."
+                ) from cause
 
     def alive(self, state: ServiceState) -> bool:
         """Whether the very process that was started still runs."""
-        return self.runner.start_ticks(state.pid) == state.start_ticks
+        here = state.boot == self.runner.boot()
+        return here and self.runner.start_ticks(state.pid) == state.start_ticks
 
     def stop(self, state: ServiceState) -> None:
         """End gently, then firmly, then make sure that nothing of the session is left."""
-        if self.alive(state) or self._orphans(state):
-            self.runner.signal_group(state.pid, kill=False)
-            if not self._gone_within(state, STOP_GRACE_S):
-                self.runner.signal_group(state.pid, kill=True)
-                if not self._gone_within(state, STOP_GRACE_S):
-                    raise EngineError(
-                        f"{state.service}: process {state.pid} does not end even when killed",
-                        hint="It hangs in the kernel (GPU driver?); see `dmesg`.",
-                    )
-        self.root.state(state.service).unlink(missing_ok=True)
+        for kill in (False, True):
+            members = self._members(state)
+            if not members:
+                break
+            self.runner.signal(members, kill=kill)
+            self._gone_within(state, STOP_GRACE_S)
+        if self._members(state):
+            raise EngineError(
+                f"{state.service}: process {state.pid} does not end even when killed",
+                hint="It hangs in the kernel (GPU driver?); see `dmesg`.",
+            )
+        path = self.root.state(state.service)
+        with disk_errors("removing", path):
+            path.unlink(missing_ok=True)
 
     def last_words(self, service: str) -> list[str]:
         """The end of the engine's log, line by line, empty lines left out."""
@@ -107,32 +143,28 @@ class Launcher:
             text = file.read().decode("utf-8", "replace")
         return [line for line in text.splitlines() if line.strip()]
 
-    def _orphans(self, state: ServiceState) -> bool:
-        """Children of a leader that is gone. A reused pid must not be mistaken for it."""
-        return self.runner.start_ticks(state.pid) is None and self.runner.group_alive(state.pid)
+    def _members(self, state: ServiceState) -> tuple[int, ...]:
+        """What is left of the process and of the children in its session.
+
+        The kernel gives a session's number to nobody else while one of its processes lives; after a
+        reboot, or when another process has the leader's number, the record speaks of strangers.
+        """
+        if state.boot != self.runner.boot():
+            return ()
+        leader = self.runner.start_ticks(state.pid)
+        if leader is not None and leader != state.start_ticks:
+            return ()
+        return self.runner.session(state.pid, state.start_ticks)
 
     def _gone_within(self, state: ServiceState, seconds: float) -> bool:
         deadline = self.clock.monotonic() + seconds
-        while self.alive(state) or self._orphans(state):
+        while self._members(state):
             if self.clock.monotonic() > deadline:
                 return False
             self.clock.sleep(POLL_S)
         return True
 
-    def _refuse_if_running(self, service: Service) -> None:
-        for state in self.states():
-            if state.service == service.name and (self.alive(state) or self._orphans(state)):
-                raise StateError(
-                    f"{service.name} runs already (process {state.pid}, {state.url})",
-                    hint="Stop it first: airbundle stop --root ROOT",
-                )
-        if not self.runner.port_is_free(service.port):
-            raise PortInUseError(f"{service.name}: port {service.port} on 127.0.0.1 is in use")
-
-    def _spawn(
-        self, folder: Path, record: ReleaseRecord, service: Service
-    ) -> tuple[ServiceState, str]:
-        """Start one engine; its record and its health path."""
+    def _spawn(self, folder: Path, record: ReleaseRecord, service: Service) -> ServiceState:
         plan = self._plan(folder, record, service)
         log = self.root.log(service.name)
         self.root.make(log.parent)
@@ -140,6 +172,7 @@ class Launcher:
             log.write_bytes(b"")
         for name in ("home", "xdg", "config"):
             self.root.make(folder / "cache" / service.name / name)
+        self.root.make(self.root.state(service.name).parent)
         env = {**_inherited(), **plan.env}
         pid = self.runner.spawn(plan.argv, env=env, cwd=folder, log=log)
         state = ServiceState(
@@ -147,14 +180,21 @@ class Launcher:
             bundle_id=record.bundle_id,
             pid=pid,
             start_ticks=self.runner.start_ticks(pid) or 0,
+            boot=self.runner.boot(),
+            health_path=plan.health_path,
             port=service.port,
             url=f"http://127.0.0.1:{service.port}",
             argv=plan.argv,
             env=plan.env,
             started=self.clock.now(),
         )
-        self.root.write(self.root.state(service.name), to_bytes(state))
-        return state, plan.health_path
+        try:
+            self.root.write(self.root.state(service.name), to_bytes(state))
+        except BaseException:
+            # Without a record nobody would ever stop it.
+            self.stop(state)
+            raise
+        return state
 
     def _plan(self, folder: Path, record: ReleaseRecord, service: Service) -> LaunchPlan:
         model = folder / "models" / service.model
@@ -175,14 +215,23 @@ class Launcher:
         visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, service.gpus))}
         return LaunchPlan(plan.argv, {**visible, **plan.env}, plan.health_path)
 
-    def _await_ready(self, state: ServiceState, health: str, timeout_s: float) -> ServiceState:
-        began = self.clock.monotonic()
+    def _await_ready(self, state: ServiceState, timeout_s: float) -> ServiceState:
+        began = told = self.clock.monotonic()
+        if state.ready_after_s is not None:
+            return state
         self.progress.note(f"{state.service}: process {state.pid} started, loading")
-        while not self.chat.healthy(state.url, health):
+        while not self.chat.healthy(state.url, state.health_path):
             self._refuse_if_dead(state, "before it was healthy")
-            if self.clock.monotonic() - began > timeout_s:
+            now = self.clock.monotonic()
+            if now - began > timeout_s:
                 raise self._failure(state, f"not healthy after {timeout_s:.0f} s")
+            if now - told > TELL_EVERY_S:
+                told = now
+                last = (self.last_words(state.service) or ["nothing in its log yet"])[-1]
+                note = f"{state.service}: {now - began:.0f} s, still loading: {last.strip()[:160]}"
+                self.progress.note(note)
             self.clock.sleep(POLL_S)
+        self._refuse_if_dead(state, "before it was healthy")
         self.progress.note(f"{state.service}: healthy, asking for a first completion")
         request = ChatRequest(
             model=state.service, prompt="ping", max_tokens=8, timeout_s=FIRST_COMPLETION_TIMEOUT_S
@@ -194,7 +243,7 @@ class Launcher:
             self._gone_within(state, 5)
             died = "and died" if not self.alive(state) else "and failed"
             raise self._failure(
-                state, f"healthy on {health} {died} on the first request: {cause}"
+                state, f"healthy on {state.health_path} {died} on the first request: {cause}"
             ) from cause
         self._refuse_if_dead(state, "right after its first completion")
         ready = state.model_copy(

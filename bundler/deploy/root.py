@@ -12,14 +12,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bundler.errors import StateError, disk_errors
 from bundler.format import layout
 
 RELEASE_FILE = "release.json"
+ORDER_FILE = "order"
 
 
 class Root:
@@ -33,11 +36,13 @@ class Root:
         return self.path / "bundles" / bundle_id
 
     def bundles(self) -> list[Path]:
-        """Record folders of every bundle whose import has begun, oldest first."""
-        return sorted(
-            (path.parent for path in self.path.glob(f"bundles/*/{layout.MANIFEST}")),
-            key=lambda path: (path / layout.MANIFEST).stat().st_mtime_ns,
-        )
+        """Record folders of every bundle whose import has begun, in the order of their imports."""
+        folders = [path.parent for path in self.path.glob(f"bundles/*/{layout.MANIFEST}")]
+        return sorted(folders, key=lambda folder: (_order(folder), folder.name))
+
+    def next_order(self) -> bytes:
+        """What to write into the order file of a bundle that comes in now; no clock is trusted."""
+        return str(1 + max(map(_order, self.bundles()), default=0)).encode()
 
     def object(self, sha256: str) -> Path:
         """A stored file."""
@@ -67,6 +72,29 @@ class Root:
     def log(self, service: str) -> Path:
         """The engine's output."""
         return self.path / "logs" / f"{service}.log"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the root: two commands that change it would undo each other.
+
+        The kernel gives the lock back when the process ends, however it ends.
+
+        Raises:
+            StateError: another command holds it.
+        """
+        self.make(self.path)
+        path = self.path / ".lock"
+        with disk_errors("opening", path):
+            file = path.open("a")
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as cause:
+                raise StateError(
+                    f"{self.path}: another airbundle command is at work here",
+                    hint="Wait until it has ended, then run the same command again.",
+                ) from cause
+            yield
 
     def runtime(self, sha256: str) -> Path:
         """Folder of an unpacked Python runtime."""
@@ -112,3 +140,10 @@ class Root:
                 hint="Import it first: airbundle import DIR --root ROOT --key KEY.pem",
             )
         return folders[-1]
+
+
+def _order(folder: Path) -> int:
+    try:
+        return int((folder / ORDER_FILE).read_text())
+    except (OSError, ValueError):
+        return 0

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.domain.manifest import Manifest, VerifiedManifest
+from bundler.domain.manifest import Entry, Manifest, VerifiedManifest, VolumeEntry
 from bundler.domain.verdict import Finding
 from bundler.errors import IntegrityError, MissingVolumeError, disk_errors
 from bundler.format import layout
 from bundler.format.checksums import checksums
 from bundler.format.digests import digest_file, sha256_hex
 from bundler.format.trust import open_manifest
-from bundler.format.volumes import placed_parts, scan_volume, volume_regions
+from bundler.format.volumes import joined_sha256, placed_parts, scan_volume, volume_regions
+from bundler.format.workers import in_parallel
 from bundler.ports import Progress, Task, Verifier, VolumeFormat
 
 READERS = 2
@@ -60,17 +60,26 @@ def verify(
     """
     verified = open_manifest(folder, verifiers, allow_unsigned=allow_unsigned)
     manifest = verified.manifest
-    with progress.task("verify", sum(volume.size for volume in manifest.volumes)) as task:
-        findings = [*_beside(folder, verified), *_volumes(folder, manifest, form, task)]
     known = {volume.name for volume in manifest.volumes} | {loose.name for loose in manifest.loose}
     known |= {layout.MANIFEST, layout.SIGNATURE, layout.CHECKSUMS}
-    there = {path.name for path in folder.iterdir()}
-    missing = known - there - ({layout.SIGNATURE} if not verified.signed else set())
+    files = {path.name: path for path in folder.iterdir() if path.is_file()}
+    others = {path.name for path in folder.iterdir()} - files.keys()
+    cut = [entry for entry in manifest.entries if len(entry.parts) > 1]
+    total = sum(volume.size for volume in manifest.volumes) + sum(entry.size for entry in cut)
+    with progress.task("verify", total) as task:
+        findings = [
+            *(Finding(where=name, what="not a regular file") for name in sorted(known & others)),
+            *_beside(folder, verified),
+            *_volumes(files, manifest, form, task),
+        ]
+        if not findings and all(volume.name in files for volume in manifest.volumes):
+            findings += _cut_entries(files, cut, task)
+    missing = known - files.keys() - others - ({layout.SIGNATURE} if not verified.signed else set())
     return Verification(
         verified=verified,
         findings=tuple(findings),
         missing=tuple(sorted(missing)),
-        strangers=tuple(sorted(there - known)),
+        strangers=tuple(sorted((files.keys() | others) - known)),
     )
 
 
@@ -97,21 +106,27 @@ def _beside(folder: Path, verified: VerifiedManifest) -> Iterable[Finding]:
             )
 
 
-def _volumes(folder: Path, manifest: Manifest, form: VolumeFormat, task: Task) -> list[Finding]:
+def _volumes(
+    files: Mapping[str, Path], manifest: Manifest, form: VolumeFormat, task: Task
+) -> list[Finding]:
     parts = placed_parts(manifest)
 
-    def check(number: int) -> tuple[Finding, ...]:
-        volume = manifest.volumes[number]
-        path = folder / volume.name
-        if not path.is_file():
-            return ()
+    def check(volume: VolumeEntry, shared: Task) -> tuple[Finding, ...]:
         regions = volume_regions(volume, parts[volume.name], form)
-        return scan_volume(path, regions, parts[volume.name], task)
+        return scan_volume(files[volume.name], volume, regions, parts[volume.name], shared)
 
-    with ThreadPoolExecutor(READERS) as pool:
-        try:
-            results = list(pool.map(check, range(len(manifest.volumes))))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [finding for result in results for finding in result]
+    there = [volume for volume in manifest.volumes if volume.name in files]
+    return [f for found in in_parallel(READERS, check, there, task) for f in found]
+
+
+def _cut_entries(files: Mapping[str, Path], cut: Sequence[Entry], task: Task) -> list[Finding]:
+    """A whole file's SHA-256 follows from no part's; it is what the store will trust."""
+
+    def check(entry: Entry, shared: Task) -> Finding | None:
+        found = joined_sha256(entry, files, shared)
+        if found == entry.sha256:
+            return None
+        what = "its parts are right, but the manifest names another SHA-256 for the whole file"
+        return Finding(where=entry.path, what=what, expected=entry.sha256, found=found)
+
+    return [finding for finding in in_parallel(READERS, check, cut, task) if finding]

@@ -16,6 +16,7 @@ class ReleaseRecord(Record):
     manifest_sha256: str
     key_id: str | None = Field(description="None when imported under the `unsigned` policy.")
     installed: str = Field(description="UTC time.")
+    root: str = Field(description="The installation root: a release does not survive its move.")
     python: str = Field(description="The release's interpreter, relative to the release.")
     engine_name: str
     engine_version: str
@@ -29,6 +30,8 @@ class ServiceState(Record):
     bundle_id: str
     pid: int
     start_ticks: int = Field(description="The kernel's start time of the process: detects reuse.")
+    boot: str = Field(description="Identity of the boot in which the process was started.")
+    health_path: str = "/health"
     port: int
     url: str
     argv: tuple[str, ...]

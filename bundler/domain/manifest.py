@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from bundler.domain.record import Record
-from bundler.domain.spec import Acceptance, Service, Sha256, Target
+from bundler.domain.spec import Acceptance, Name, Service, Sha256, Target
 
 FORMAT_VERSION = 1
+MAX_BYTES = 2**62
 Xxh128 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Kind = Literal["lock", "spec", "requirements", "wheel", "model", "file"]
 
@@ -19,8 +20,10 @@ class Part(Record):
 
     volume: str = Field(description="Volume file name.")
     member: str = Field(description="Name of the ZIP member.")
-    offset: int = Field(ge=0, description="Where its data starts in the volume, bytes.")
-    size: int = Field(ge=0, description="Bytes.")
+    offset: int = Field(
+        ge=0, lt=MAX_BYTES, description="Where its data starts in the volume, bytes."
+    )
+    size: int = Field(ge=0, lt=MAX_BYTES, description="Bytes.")
     crc32: int = Field(ge=0, lt=2**32, description="CRC-32 as ZIP stores it.")
     sha256: Sha256
     xxh3: Xxh128
@@ -31,18 +34,20 @@ class Entry(Record):
 
     path: str = Field(description="Relative POSIX path in the bundle.")
     kind: Kind
-    size: int = Field(ge=0)
+    size: int = Field(ge=0, lt=MAX_BYTES)
     sha256: Sha256
     xxh3: Xxh128
     origin: str = Field("", description="Where it came from.")
-    parts: tuple[Part, ...] = Field(description="In order; together they are the file.")
+    parts: tuple[Part, ...] = Field(
+        min_length=1, description="In order; together they are the file."
+    )
 
 
 class VolumeEntry(Record):
     """One volume file."""
 
     name: str
-    size: int = Field(ge=0)
+    size: int = Field(ge=0, lt=MAX_BYTES)
     sha256: Sha256
 
 
@@ -50,14 +55,14 @@ class LooseFile(Record):
     """A file that lies beside the volumes: the bootstrap, the READ-ME."""
 
     name: str
-    size: int = Field(ge=0)
+    size: int = Field(ge=0, lt=MAX_BYTES)
     sha256: Sha256
 
 
 class ShippedModel(Record):
     """A model as the closed side needs to know it."""
 
-    name: str
+    name: Name
     source: str
     origin: str
     revision: str | None = None
@@ -67,7 +72,7 @@ class ShippedModel(Record):
 class ShippedEngine(Record):
     """The engine as the closed side needs to know it."""
 
-    name: str
+    name: Literal["vllm", "llama.cpp"]
     version: str
     distribution: str
     requirements: str = Field(description="Entry path of its hashed requirements file.")
@@ -92,7 +97,7 @@ class Manifest(Record):
     """The bundle. Its SHA-256 names it; the signature is over its exact bytes."""
 
     format_version: int = FORMAT_VERSION
-    name: str
+    name: Name
     description: str = ""
     created: str
     target: Target

@@ -17,7 +17,7 @@ from bundler.domain.manifest import FORMAT_VERSION, Manifest
 from bundler.domain.record import Record
 from bundler.errors import FormatError
 from bundler.format import layout
-from bundler.format.safepath import check_paths
+from bundler.format.rules import check_rules
 
 R = TypeVar("R", bound=Record)
 
@@ -55,15 +55,7 @@ def parse_manifest(data: bytes) -> Manifest:
         raise FormatError(f"{layout.MANIFEST}: not in canonical form")
     if len(manifest.entries) > layout.MAX_ENTRIES:
         raise FormatError(f"{layout.MANIFEST}: over {layout.MAX_ENTRIES} entries")
-    check_paths(entry.path for entry in manifest.entries)
-    check_paths([volume.name for volume in manifest.volumes] + [f.name for f in manifest.loose])
-    volumes = {volume.name: volume.size for volume in manifest.volumes}
-    for entry in manifest.entries:
-        if sum(part.size for part in entry.parts) != entry.size:
-            raise FormatError(f"{layout.MANIFEST}: the parts of {entry.path} do not add up")
-        for part in entry.parts:
-            if part.volume not in volumes or part.offset + part.size > volumes[part.volume]:
-                raise FormatError(f"{layout.MANIFEST}: {entry.path} points outside {part.volume}")
+    check_rules(manifest)
     return manifest
 
 
@@ -73,17 +65,22 @@ def parse_lock(data: bytes, what: str) -> Lock:
     Raises:
         FormatError: another lock version, or not a lock.
     """
-    _gate(data, "lock_version", LOCK_VERSION, what)
-    return from_bytes(Lock, data, what)
+    try:
+        _gate(data, "lock_version", LOCK_VERSION, what)
+        return from_bytes(Lock, data, what)
+    except FormatError as error:
+        raise FormatError(str(error), hint="Make a new lock with --relock.") from error
 
 
 def _gate(data: bytes, key: str, supported: int, what: str) -> None:
     """Look at the version before the rest: a newer format may have keys unknown here."""
+    if not data.startswith(b"{"):
+        raise FormatError(f"{what}: not a JSON object")
     try:
         version = json.loads(data).get(key)
     except (ValueError, AttributeError, RecursionError) as error:
         raise FormatError(f"{what}: not a JSON object: {error}") from error
-    if version != supported:
+    if type(version) is not int or version != supported:
         raise FormatError(
             f"{what}: {key} {version!r} is not supported; this version reads {supported}"
         )

@@ -17,10 +17,26 @@ SPEC_PATH = "spec.json"
 ENGINE_REQUIREMENTS = "requirements/engine.txt"
 TOOL_REQUIREMENTS = "requirements/tool.txt"
 
+# Which entries may lie where: nothing in a bundle can pose as a release's own files.
+FIXED_PLACES = {
+    "lock": (LOCK_PATH,),
+    "spec": (SPEC_PATH,),
+    "requirements": (ENGINE_REQUIREMENTS, TOOL_REQUIREMENTS),
+}
+FOLDERS = {"wheel": "wheels/", "model": "models/", "file": "files/"}
+
 # Ceilings for untrusted input: what no real bundle reaches.
 MAX_MANIFEST_BYTES = 256 * 2**20
 MAX_ENTRIES = 500_000
 SIGNATURE_BYTES = 64
+
+
+def may_lie(kind: str, path: str) -> bool:
+    """Whether an entry of this kind may have this path."""
+    if kind in FIXED_PLACES:
+        return path in FIXED_PLACES[kind]
+    below = path.removeprefix(FOLDERS[kind])
+    return below not in (path, "") and (kind == "model" or "/" not in below)
 
 
 def volume_name(bundle: str, number: int, count: int, suffix: str) -> str:

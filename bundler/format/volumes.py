@@ -8,17 +8,18 @@ named by the path that it belongs to.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from cryptography.hazmat.primitives import hashes
 
 from bundler.domain.manifest import Entry, Manifest, Part, VolumeEntry
 from bundler.domain.verdict import Finding
 from bundler.errors import FormatError, disk_errors
-from bundler.format.digests import CHUNK
+from bundler.format.digests import CHUNK, read_chunks
 from bundler.ports import Member, Region, Task, VolumeFormat
 
 
@@ -76,6 +77,7 @@ def volume_regions(
 
 def scan_volume(
     path: Path,
+    volume: VolumeEntry,
     regions: Sequence[Region],
     parts: Sequence[PlacedPart],
     task: Task,
@@ -85,6 +87,8 @@ def scan_volume(
 
     Args:
         path: the volume.
+        volume: what the manifest says of it. Its SHA-256 is checked when all of it is read, which is
+            when there is no sink.
         regions: what `volume_regions` predicts.
         parts: the volume's parts.
         task: counts the bytes that were dealt with.
@@ -94,13 +98,14 @@ def scan_volume(
         What is wrong, in order; empty when every byte is right.
     """
     findings: list[Finding] = []
-    promised = regions[-1].offset + regions[-1].size
+    promised = volume.size
+    whole = hashes.Hash(hashes.SHA256()) if sink is None else None
     with disk_errors("reading", path), path.open("rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         for region in regions:
             if region.offset + region.size > size:
                 break
-            finding = _check_region(file, path.name, region, parts, task, sink)
+            finding = _check_region(file, path.name, region, parts, task, sink, whole)
             if finding:
                 findings.append(finding)
         if size != promised:
@@ -110,19 +115,25 @@ def scan_volume(
             findings.append(
                 Finding(where=where, what=what, expected=f"{promised} bytes", found=f"{size} bytes")
             )
+    if whole is not None and not findings and (found := whole.finalize().hex()) != volume.sha256:
+        what = "the manifest names another SHA-256 for the volume than its parts give"
+        findings.append(Finding(where=path.name, what=what, expected=volume.sha256, found=found))
     return tuple(findings)
 
 
 def _check_region(
-    file: BinaryIO | object,
+    file: FileIO,
     volume: str,
     region: Region,
     parts: Sequence[PlacedPart],
     task: Task,
     sink: PartSink | None,
+    whole: hashes.Hash | None,
 ) -> Finding | None:
     if region.member is None:
         found = b"".join(_read_at(file, region))
+        if whole is not None:
+            whole.update(found)
         task.advance(region.size)
         if found == region.literal:
             return None
@@ -135,6 +146,8 @@ def _check_region(
     at = placed.start
     for chunk in _read_at(file, region):
         digest.update(chunk)
+        if whole is not None:
+            whole.update(chunk)
         if sink is not None:
             sink.write(placed, at, chunk)
         at += len(chunk)
@@ -152,12 +165,23 @@ def _check_region(
     )
 
 
-def _read_at(file: BinaryIO | object, region: Region) -> Iterator[bytes]:
-    reader: BinaryIO = file  # type: ignore[assignment]  # FileIO is a BinaryIO in all but name
-    reader.seek(region.offset)
+def joined_sha256(entry: Entry, places: Mapping[str, Path], task: Task) -> str:
+    """SHA-256 of a cut file, read from its parts in the volumes, in order."""
+    digest = hashes.Hash(hashes.SHA256())
+    for part in entry.parts:
+        path = places[part.volume]
+        with disk_errors("reading", path):
+            for chunk in read_chunks(path, part.offset, part.size):
+                digest.update(chunk)
+                task.advance(len(chunk))
+    return digest.finalize().hex()
+
+
+def _read_at(file: FileIO, region: Region) -> Iterator[bytes]:
+    file.seek(region.offset)
     left = region.size
     while left > 0:
-        chunk = reader.read(min(CHUNK, left))
+        chunk = file.read(min(CHUNK, left))
         if not chunk:
             return
         left -= len(chunk)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.domain.sizes import human
-from bundler.errors import MissingVolumeError, disk_errors
+from bundler.errors import FormatError, MissingVolumeError, disk_errors
 from bundler.format import layout
 from bundler.format.codec import parse_manifest
 from bundler.format.digests import sha256_hex
@@ -24,6 +24,8 @@ def inspect_bundle(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise MissingVolumeError(f"{path}: not there", hint="Name a folder with a finished bundle.")
     with disk_errors("reading", path):
+        if path.stat().st_size > layout.MAX_MANIFEST_BYTES:
+            raise FormatError(f"{path}: over {layout.MAX_MANIFEST_BYTES} bytes")
         data = path.read_bytes()
     manifest = parse_manifest(data)
     sizes: dict[str, list[int]] = defaultdict(list)

@@ -1,7 +1,7 @@
 """A server with llama-server's command line and the OpenAI API, for the closed half's quick tests.
 
 It is installed from a wheel and started as a process like any engine. Switches make it fail as real
-engines do: --die-at-start, --die-on-first-request, --never-healthy, --ignore-sigterm.
+engines do: --die-at-start, --die-on-first-request, --never-healthy, --slow-start, --ignore-sigterm.
 """
 
 import json
@@ -10,6 +10,8 @@ import signal
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+BEGAN = time.monotonic()
 
 
 def option(name, default=None):
@@ -23,7 +25,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        self.send_response(503 if "--never-healthy" in sys.argv else 200)
+        waiting = "--slow-start" in sys.argv and time.monotonic() - BEGAN < 4
+        self.send_response(503 if waiting or "--never-healthy" in sys.argv else 200)
         self.send_header("Content-Length", "0")
         self.end_headers()
 

@@ -1,5 +1,6 @@
 """The connected half, with real files: bytes, stock tools, resume."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from bundler.errors import IntegrityError, KeyFileError, StateError
+from bundler.adapters.volumes_zip import ZipVolumes
+from bundler.build.pack import Packer
+from bundler.cli.console import SilentProgress
+from bundler.errors import FormatError, IntegrityError, KeyFileError, StateError
 from bundler.format import layout
 from bundler.format.codec import parse_manifest
 from tests.fakes.small_bundle import SmallBundle
@@ -132,3 +136,71 @@ def test_a_build_killed_at_any_moment_completes_on_rerun(tmp_path: Path, delay: 
     fresh.build_only()
     assert contents(small.out) == contents(fresh.out)
     assert not list(work.glob("*.partial"))
+
+
+def test_a_second_build_to_the_same_folder_is_refused(tmp_path: Path) -> None:
+    small = SmallBundle(tmp_path)
+    small.prepare()
+    packer = Packer(
+        out=small.out, limit=10**6, form=ZipVolumes(), progress=SilentProgress(), bundle="small"
+    )
+    with packer.alone(), pytest.raises(StateError, match="another build writes here"):
+        small.build_only()
+    small.build_only()
+
+
+def test_a_strangers_folder_beside_out_is_not_emptied(tmp_path: Path) -> None:
+    small = SmallBundle(tmp_path)
+    small.prepare()
+    precious = tmp_path / "bundle.partial" / "precious.txt"
+    precious.parent.mkdir()
+    precious.write_text("x")
+    with pytest.raises(StateError, match=r"bundle\.partial"):
+        small.build_only()
+    assert precious.read_text() == "x"
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b'{"a": 1}', b"\xff"])
+def test_a_damaged_note_beside_a_stored_file_means_fetching_again(
+    tmp_path: Path, damage: bytes
+) -> None:
+    small = SmallBundle(tmp_path)
+    small.prepare()
+    lock = small.lock()
+    small.build_only(lock=lock, out=tmp_path / "one")
+    sides = list((small.folder / "cache" / "objects").rglob("*.json"))
+    assert sides
+    for side in sides:
+        side.write_bytes(damage)
+    small.build_only(lock=lock, out=tmp_path / "two")
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+@pytest.mark.parametrize("what", ["object", "crc32", "xxh3"])
+def test_a_damaged_store_is_never_signed_and_mends_itself(tmp_path: Path, what: str) -> None:
+    small = SmallBundle(tmp_path)
+    small.prepare()
+    lock = small.lock()
+    small.build_only(lock=lock, out=tmp_path / "one")
+    side = max((small.folder / "cache" / "objects").rglob("*.json"))
+    stored = side.with_suffix("")
+    if what == "object":
+        data = bytearray(stored.read_bytes())
+        data[len(data) // 2] ^= 1
+        stored.write_bytes(bytes(data))
+    else:
+        note = json.loads(side.read_text())
+        side.write_text(json.dumps({**note, what: 7 if what == "crc32" else "0" * 32}))
+    with pytest.raises(IntegrityError, match="damaged; it was removed"):
+        small.build_only(lock=lock, out=tmp_path / "two")
+    assert not (tmp_path / "two").exists()
+    small.build_only(lock=lock, out=tmp_path / "two")
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_names_of_parts_that_clash_with_files_are_refused(tmp_path: Path) -> None:
+    small = SmallBundle(tmp_path)
+    small.prepare()
+    (small.folder / "model" / "toy.gguf.part1of3").write_bytes(b"x")
+    with pytest.raises(FormatError, match="part1of3"):
+        small.build_only()

@@ -15,9 +15,11 @@ import pytest
 
 from bundler.cli.app import run
 from bundler.deploy.root import Root
-from bundler.errors import IntegrityError
+from bundler.errors import FileAccessError, IntegrityError
 from bundler.format import layout
+from bundler.format.codec import parse_manifest
 from bundler.format.digests import digest_file
+from bundler.ports import Completed
 from tests.fakes.runtime import python_archive
 from tests.fakes.small_bundle import PYTHON, SmallBundle
 
@@ -168,7 +170,7 @@ def test_the_wrong_key_imports_nothing(site: Any, tmp_path: Path) -> None:
     here = site()
     run(["keygen", "--out", str(tmp_path / "other")])
     here.do("import", str(here.small.out), "--key", str(tmp_path / "other.pub.pem"), code=8)
-    assert here.json("status")["bundles"] == []
+    assert not here.root.exists()
 
 
 def test_an_unsigned_bundle_is_marked_in_every_later_report(site: Any) -> None:
@@ -183,6 +185,17 @@ def test_an_unsigned_bundle_is_marked_in_every_later_report(site: Any) -> None:
     here.do("accept", "--quiet")
     page = Path(here.json("report")["files"][1]).read_text(encoding="utf-8")
     assert "UNSIGNED" in page
+
+
+def test_a_signed_import_after_an_unsigned_one_makes_it_signed(site: Any) -> None:
+    here = site()
+    signature = (here.small.out / layout.SIGNATURE).read_bytes()
+    (here.small.out / layout.SIGNATURE).unlink()
+    here.do("import", str(here.small.out), "--unsigned", "--quiet")
+    (here.small.out / layout.SIGNATURE).write_bytes(signature)
+    here.bring()
+    assert here.json("status")["bundles"][0]["key_id"]
+    assert "UNSIGNED" not in here.do("install", "--quiet")
 
 
 def test_an_engine_that_is_healthy_and_dies_on_the_first_request_is_a_failure(site: Any) -> None:
@@ -361,3 +374,185 @@ def test_killed_at_any_moment_the_same_command_continues(
     process.stdout.close()
     here.up()
     here.do("start", "--quiet")
+
+
+def the_model(root: Path) -> tuple[str, Path]:
+    """SHA-256 and stored path of the big model file."""
+    manifest = parse_manifest(next((root / "bundles").glob(f"*/{layout.MANIFEST}")).read_bytes())
+    sha = next(e.sha256 for e in manifest.entries if e.path == "models/toy/toy.gguf")
+    return sha, root / "store" / sha[:2] / sha
+
+
+def test_an_import_killed_between_the_last_part_and_the_name_is_finished(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = site()
+
+    def killed(self: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bundler.deploy.storing.StoreSink._name", killed)
+        here.bring(code=130)
+    here.do("install", "--quiet", code=17)
+    here.bring()
+    here.do("install", "--quiet")
+
+
+def test_a_list_of_parts_does_not_outlive_its_file(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = site()
+    here.bring()
+    sha, stored = the_model(here.root)
+    stored.unlink()
+    written = 0
+
+    def cut_short(self: Any, placed: Any, at: int, chunk: bytes) -> None:
+        nonlocal written
+        written += 1
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bundler.deploy.storing.StoreSink.write", cut_short)
+        here.bring(code=130)
+    assert written == 1
+    here.bring()
+    assert digest_file(stored).sha256 == sha
+    here.do("install", "--quiet")
+
+
+@pytest.mark.parametrize("command", ["import", "install", "start"])
+def test_a_second_command_on_the_same_root_is_refused(site: Any, command: str) -> None:
+    here = site()
+    here.up()
+    with Root(here.root).alone():
+        if command == "import":
+            assert "another airbundle command" in here.bring(code=17)
+        else:
+            assert "another airbundle command" in here.do(command, "--quiet", code=17)
+
+
+def test_an_interrupted_start_is_taken_up_by_the_same_command(site: Any) -> None:
+    here = site("--slow-start")
+    here.up()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bundler", "start", "--root", str(here.root), "--quiet"],
+        start_new_session=True,
+    )
+    while not list((here.root / "run").glob("*.json")):
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    first = here.json("status")["services"][0]
+    assert first["state"] == "starting"
+    here.do("accept", "--quiet", code=17)
+    [state] = here.json("start", "--quiet")
+    assert state["pid"] == first["pid"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_start_that_is_ended_leaves_no_engine(site: Any, number: signal.Signals) -> None:
+    here = site("--never-healthy")
+    here.up()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bundler", "start", "--root", str(here.root), "--quiet"],
+        start_new_session=True, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    while not list((here.root / "run").glob("*.json")):
+        time.sleep(0.05)
+    time.sleep(0.3)
+    pid = here.json("status")["services"][0]["pid"]
+    os.kill(process.pid, number)
+    process.communicate(timeout=30)
+    assert process.returncode == {signal.SIGTERM: 143, signal.SIGINT: 130}[number]
+    assert gone(pid)
+    assert here.json("status")["services"] == []
+
+
+def test_an_engine_whose_record_cannot_be_written_does_not_stay(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = site()
+    here.up()
+    spawned = []
+    real = Root.write
+
+    def refuse(self: Root, path: Path, data: bytes) -> None:
+        if path.parent.name == "run":
+            spawned.append(json.loads(data)["pid"])
+            raise FileAccessError(f"writing {path}: Input/output error")
+        real(self, path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Root, "write", refuse)
+        here.do("start", "--quiet", code=20)
+    assert len(spawned) == 1
+    assert gone(spawned[0])
+
+
+def test_a_record_of_another_boot_names_no_process_of_this_one(site: Any) -> None:
+    """After a reboot the number in the record belongs to a stranger, who must not be killed."""
+    here = site()
+    here.up()
+    here.do("start", "--quiet")
+    path = here.root / "run" / "toy.json"
+    record = json.loads(path.read_text())
+    here.do("stop")
+    with subprocess.Popen(["sleep", "30"], start_new_session=True) as stranger:
+        path.write_text(json.dumps({**record, "pid": stranger.pid, "boot": "another"}))
+        assert here.json("status")["services"][0]["state"] == "died"
+        here.do("stop")
+        assert stranger.poll() is None
+        stranger.kill()
+    here.do("start", "--quiet")
+
+
+def test_a_process_with_a_name_in_broken_utf_8_is_in_nobodys_way(site: Any, tmp_path: Path) -> None:
+    """The kernel cuts names after 15 bytes, in the middle of a Korean letter."""
+    program = tmp_path / "한국어프로그램"
+    shutil.copy("/bin/sleep", program)
+    with subprocess.Popen([program, "30"]) as other:
+        here = site()
+        here.up()
+        here.do("start", "--quiet")
+        here.do("stop")
+        other.kill()
+
+
+def test_a_moved_root_says_so_and_is_repaired_by_install(site: Any, tmp_path: Path) -> None:
+    here = site()
+    here.up()
+    here.root.rename(tmp_path / "moved")
+    here.root = tmp_path / "moved"
+    assert "was moved here" in here.do("start", "--quiet", code=17)
+    here.do("install", "--quiet")
+    here.do("start", "--quiet")
+    here.do("stop")
+
+
+def test_a_release_is_made_anew_when_its_uv_has_no_room(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = site()
+    here.bring()
+    full = Completed(
+        ("uv",), 2, "", "error: failed to write: No space left on device (os error 28)"
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("bundler.deploy.interpreter.find_python", lambda *a: Path(sys.executable))
+        patch.setattr("bundler.adapters.process.LocalProcesses.run", lambda *a, **k: full)
+        patch.setattr("bundler.deploy.install.find_python", lambda *a: Path(sys.executable))
+        here.do("install", "--quiet", code=6)
+    here.do("install", "--quiet")
+
+
+def test_logs_of_a_hundred_megabytes_without_a_line_end_stay_short(site: Any) -> None:
+    here = site()
+    here.up()
+    log = here.root / "logs" / "toy.log"
+    log.parent.mkdir(exist_ok=True)
+    with log.open("wb") as file:
+        for _ in range(100):
+            file.write(b"x" * 1_000_000)
+    assert len(here.do("logs", "-n", "3")) < 20_000

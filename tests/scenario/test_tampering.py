@@ -1,6 +1,7 @@
 """One wrong byte anywhere is found, named, and answered with the documented exit code."""
 
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -12,9 +13,12 @@ from bundler import wiring
 from bundler.cli.app import run
 from bundler.cli.console import SilentProgress
 from bundler.deploy.verify import Verification, verify
+from bundler.domain.manifest import Entry, Manifest, RuntimeFile
 from bundler.errors import FormatError, MissingVolumeError, TrustError
 from bundler.format import layout
+from bundler.format.checksums import checksums
 from bundler.format.codec import parse_manifest, to_bytes
+from bundler.format.digests import digest_file, sha256_hex
 from tests.fakes.small_bundle import SmallBundle
 
 
@@ -213,6 +217,139 @@ def test_a_signed_manifest_that_lies_about_offsets_is_refused(small: SmallBundle
     resign(small, to_bytes(manifest.model_copy(update={"entries": entries})))
     with pytest.raises(FormatError):
         check(small)
+
+
+def remake(small: SmallBundle, change: Callable[[Manifest], Manifest]) -> None:
+    """A trusted supplier's manifest that lies, with signature and checksums to match."""
+    manifest = change(parse_manifest((small.out / layout.MANIFEST).read_bytes()))
+    resign(small, to_bytes(manifest))
+    digest = sha256_hex((small.out / layout.MANIFEST).read_bytes())
+    signed = sha256_hex((small.out / layout.SIGNATURE).read_bytes())
+    (small.out / layout.CHECKSUMS).write_bytes(checksums(manifest, digest, signed))
+
+
+def with_entry(pick: Callable[[Entry], bool], **changes: object) -> Callable[[Manifest], Manifest]:
+    def change(manifest: Manifest) -> Manifest:
+        victim = next(entry for entry in manifest.entries if pick(entry))
+        entries = tuple(
+            entry.model_copy(update=changes) if entry is victim else entry
+            for entry in manifest.entries
+        )
+        return manifest.model_copy(update={"entries": entries})
+
+    return change
+
+
+def with_top(**changes: object) -> Callable[[Manifest], Manifest]:
+    return lambda manifest: manifest.model_copy(update=changes)
+
+
+def is_cut(entry: Entry) -> bool:
+    return len(entry.parts) > 1
+
+
+def is_whole(entry: Entry) -> bool:
+    return len(entry.parts) == 1 and entry.size > 0
+
+
+HOSTILE = {
+    "a name that leaves the root": with_top(name="../../../../tmp/escape"),
+    "a name with control characters": with_top(name="a\n\x1b[31m"),
+    "a device name": with_top(name="con"),
+    "an empty name": with_top(name=""),
+    "an entry posing as a release's file": with_entry(is_whole, path="release.json"),
+    "an entry in the environment": with_entry(is_whole, path="venv/bin/python"),
+    "an entry without parts": with_entry(is_whole, parts=()),
+    "a whole file under another digest": with_entry(is_whole, sha256="0" * 64),
+    "a whole file under another xxh3": with_entry(is_whole, xxh3="0" * 32),
+    "a size beyond 64 bits": with_entry(is_whole, size=2**64),
+    "requirements outside the bundle": lambda m: m.model_copy(
+        update={"engine": m.engine.model_copy(update={"requirements": "/etc/hostname"})}
+    ),
+    "an unknown engine": lambda m: m.model_copy(
+        update={"engine": m.engine.model_copy(update={"name": "nope"})}
+    ),
+    "a file that is not there": with_top(files=(RuntimeFile(path="files/x", role="driver"),)),
+    "a service without a model": lambda m: m.model_copy(
+        update={"services": (m.services[0].model_copy(update={"model": "none"}),)}
+    ),
+    "not a number": lambda m: m.model_copy(
+        update={"acceptance": m.acceptance.model_copy(update={"request_timeout_s": 1e400})}
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+def test_a_signed_manifest_that_lies_is_refused_everywhere_in_one_line(
+    small: SmallBundle, tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if what == "not a number":
+        data = (small.out / layout.MANIFEST).read_bytes()
+        resign(small, data.replace(b'"request_timeout_s": 600.0', b'"request_timeout_s": Infinity'))
+    else:
+        remake(small, HOSTILE[what])
+    root = tmp_path / "deep" / "er" / "root"
+    bundle, key = str(small.out), ["--key", str(small.public), "--quiet"]
+    for words in (
+        ["verify", bundle, *key],
+        ["import", bundle, "--root", str(root), *key],
+        ["inspect", bundle],
+    ):
+        assert run(words) == 9, words
+        said = capsys.readouterr().err
+        assert len(said.strip().splitlines()) == 2, said
+    assert not root.exists()
+
+
+@pytest.mark.parametrize("change", [
+    with_entry(is_cut, sha256="0" * 64),
+    lambda m: m.model_copy(
+        update={"volumes": (m.volumes[0].model_copy(update={"sha256": "0" * 64}), *m.volumes[1:])}
+    ),
+])  # fmt: skip
+def test_a_digest_that_no_part_proves_is_checked_too(
+    small: SmallBundle, change: Callable[[Manifest], Manifest]
+) -> None:
+    remake(small, change)
+    assert len(check(small).findings) == 1
+    assert run(["verify", str(small.out), "--key", str(small.public), "--quiet"]) == 7
+
+
+def test_the_store_cannot_be_poisoned_under_another_files_digest(
+    small: SmallBundle, tmp_path: Path
+) -> None:
+    good = small.copy(tmp_path / "good")
+    honest = parse_manifest((good.out / layout.MANIFEST).read_bytes())
+    victim = next(entry for entry in honest.entries if is_cut(entry))
+    evil = SmallBundle(tmp_path / "evil", bundle_name="evil")
+    evil.prepare()
+    (evil.folder / "model" / "toy.gguf").write_bytes(b"\1" * 500_000)
+    evil.build_only()
+    remake(evil, with_entry(is_cut, sha256=victim.sha256))
+    root = str(tmp_path / "root")
+    evil_words = ["import", str(evil.out), "--key", str(evil.public), "--root", root, "--quiet"]
+    assert run(evil_words) == 7
+    assert run(["import", str(good.out), "--key", str(good.public), "--root", root, "--quiet"]) == 0
+    stored = tmp_path / "root" / "store" / victim.sha256[:2] / victim.sha256
+    assert digest_file(stored).sha256 == victim.sha256
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo", "dangling link"])
+def test_something_else_in_a_files_place_is_no_volume(small: SmallBundle, kind: str) -> None:
+    for name in (small.volumes()[0].name, layout.CHECKSUMS, layout.READ_ME):
+        path = small.out / name
+        data = path.read_bytes()
+        path.unlink()
+        if kind == "folder":
+            path.mkdir()
+        elif kind == "fifo":
+            os.mkfifo(path)
+        else:
+            path.symlink_to("nowhere")
+        assert run(["verify", str(small.out), "--key", str(small.public), "--quiet"]) == 7
+        path.rmdir() if kind == "folder" else path.unlink()
+        path.write_bytes(data)
 
 
 def test_a_folder_without_a_bundle_says_so(tmp_path: Path) -> None:

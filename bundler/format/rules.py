@@ -1,0 +1,76 @@
+"""What a manifest must fulfil beyond its types, so that every later stage can rely on it.
+
+Even a trusted supplier's manifest may be wrong, or made to do harm: nothing here is left to chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bundler.domain.manifest import Entry, Manifest
+from bundler.errors import FormatError
+from bundler.format import layout
+from bundler.format.safepath import check_path, check_paths
+
+
+def check_rules(manifest: Manifest) -> None:
+    """Check the inner rules of a manifest.
+
+    Raises:
+        FormatError: the first rule that it breaks.
+    """
+    check_paths(entry.path for entry in manifest.entries)
+    check_paths([volume.name for volume in manifest.volumes] + [f.name for f in manifest.loose])
+    fault = next(_faults(manifest), None)
+    if fault:
+        raise FormatError(f"{layout.MANIFEST}: {fault}")
+
+
+def _faults(manifest: Manifest) -> Iterator[str]:
+    volumes = {volume.name: volume.size for volume in manifest.volumes}
+    members: set[str] = set()
+    for entry in manifest.entries:
+        yield from _entry_faults(entry)
+        for part in entry.parts:
+            if part.volume not in volumes or part.offset + part.size > volumes[part.volume]:
+                yield f"{entry.path} points outside {part.volume}"
+            # Over all volumes: people unzip them into one folder.
+            if part.member.casefold() in members:
+                yield f"two members are named {part.member}"
+            members.add(part.member.casefold())
+    yield from _reference_faults(manifest)
+
+
+def _entry_faults(entry: Entry) -> Iterator[str]:
+    if not layout.may_lie(entry.kind, entry.path):
+        yield f"{entry.path} is no place for a {entry.kind}"
+    if sum(part.size for part in entry.parts) != entry.size:
+        yield f"the parts of {entry.path} do not add up"
+    count = len(entry.parts)
+    for number, part in enumerate(entry.parts, 1):
+        if part.member != layout.member_name(entry.path, number, count):
+            yield f"part {number} of {entry.path} is misnamed"
+        else:
+            check_path(part.member)
+    only = entry.parts[0]
+    if count == 1 and (only.sha256, only.xxh3) != (entry.sha256, entry.xxh3):
+        yield f"{entry.path} and its only part have different digests"
+
+
+def _reference_faults(manifest: Manifest) -> Iterator[str]:
+    kinds = {entry.path: entry.kind for entry in manifest.entries}
+    named = [
+        (manifest.engine.requirements, "requirements"),
+        (manifest.tool.requirements, "requirements"),
+        (manifest.tool.uv_wheel, "wheel"),
+        *((file.path, "file") for file in manifest.files),
+    ]
+    for path, kind in named:
+        if kinds.get(path) != kind:
+            yield f"{path} is named but is no {kind} of the bundle"
+    models = {model.name for model in manifest.models}
+    for service in manifest.services:
+        if service.model not in models:
+            yield f"service {service.name} serves {service.model}, which is no model of the bundle"
+        if not any(path.startswith(f"models/{service.model}/") for path in kinds):
+            yield f"model {service.model} has no files"
