@@ -269,7 +269,7 @@ class ChatClient(Protocol):
         """Whether the health address answers 200."""
 
     def complete(self, url: str, request: ChatRequest) -> str:
-        """One whole completion, not streamed."""
+        """One whole completion, not streamed; an answer without text is an `EngineError`."""
 
     def session(self, url: str) -> AbstractAsyncSession:
         """A session to measure with."""

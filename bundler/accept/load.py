@@ -107,15 +107,18 @@ class _Loop:
         self.timed_out_in_a_row = self.timed_out_in_a_row + 1 if timed_out else 0
 
     @property
+    def hangs(self) -> bool:
+        """Whether one more request would most likely cost another whole time-out."""
+        if self.level.doubtful and not self.answered:
+            return self.failed_in_a_row > 0
+        # A whole wave and the first of the next: waiting for all of that one would start a third.
+        most = self.level.concurrency + 1 if self.answered else _MOST_FIRST_TIME_OUTS
+        return self.timed_out_in_a_row >= most
+
+    @property
     def gone(self) -> bool:
-        """Whether so many requests failed in a row that more would only cost time-outs."""
-        first = 1 if self.level.doubtful else self.level.give_up_after
-        waves = 2 * self.level.concurrency
-        if self.answered:
-            return (
-                self.failed_in_a_row >= self.level.give_up_after or self.timed_out_in_a_row >= waves
-            )
-        return self.failed_in_a_row >= first or self.timed_out_in_a_row >= _MOST_FIRST_TIME_OUTS
+        """Whether so many requests failed in a row that more would only cost time."""
+        return self.hangs or self.failed_in_a_row >= self.level.give_up_after
 
 
 async def run_level(
@@ -124,8 +127,8 @@ async def run_level(
     """Warm up, then measure the level's requests with `concurrency` of them in flight.
 
     When two waves of requests failed in a row the rest is not sent and counts as failed: an engine that
-    hangs would otherwise hold the run for hours and give the same verdict. That may be in the warm-up;
-    then nothing is measured. While nothing was answered at all, two time-outs are enough.
+    hangs would otherwise hold the run for hours and give the same verdict. Before the first answer two
+    time-outs are enough, and after a level that failed as a whole one failure is.
 
     Raises:
         asyncio.CancelledError: the run was interrupted; no request is left behind.
@@ -160,7 +163,8 @@ async def _warm_up(loop: _Loop) -> float:
 
 async def _measured(loop: _Loop, stagger_s: float) -> LevelRun:
     began = loop.clock.monotonic()
-    samples = await _workers(loop, loop.level.requests, began, stagger_s)
+    # An engine that failed the warm-up but quickly is asked once more by each worker: it may be back.
+    samples = [] if loop.hangs else await _workers(loop, loop.level.requests, began, stagger_s)
     duration_s = loop.clock.monotonic() - began
     unsent = loop.level.requests - len(samples)
     times = f"{loop.failed_in_a_row} failure{'s' if loop.failed_in_a_row > 1 else ''} in a row"
@@ -197,8 +201,10 @@ async def _work(
     if wait_s:
         await asyncio.sleep(wait_s)
     samples: list[RequestSample] = []
-    while not loop.gone and next(numbers, None) is not None:
+    for _ in numbers:
         samples.append(await loop.one(began))
+        if loop.gone:
+            break
     return samples
 
 

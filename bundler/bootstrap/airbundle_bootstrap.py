@@ -17,8 +17,8 @@ digest, so the two printed digests must be the same:
     sha256sum airbundle-bootstrap.py
 
 It needs Python 3.6 or newer with only the standard library, opens no connection, and writes only below
-ROOT and, for the moment of the signature check, in the folder for temporary files. Read it from the
-bottom: main, then the three commands.
+ROOT and, for the moment of the signature check, to files without a name in the folder for temporary
+files. Read it from the bottom: main, then the three commands.
 """
 
 import argparse
@@ -32,6 +32,7 @@ import platform
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -39,14 +40,17 @@ import tempfile
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 MANIFEST, SIGNATURE, CHECKSUMS = "manifest.json", "manifest.json.sig", "SHA256SUMS"
 MAX_MANIFEST_BYTES, MAX_ENTRIES = 256 * 2**20, 500000
 CHUNK = 4 * 2**20
 SPACE, INTEGRITY, TRUST, FORMAT, INSTALL = 6, 7, 8, 9, 12
-MISSING, STATE, HOST, KEY_FILE, FILE_ACCESS, INTERRUPTED = 16, 17, 18, 19, 20, 130
+MISSING, STATE, HOST, KEY_FILE, FILE_ACCESS = 16, 17, 18, 19, 20
+INTERRUPTED = 128  # and the signal's number
 GET_PYTHON = "install it, or have the bundle built with a `python-runtime` file"
 AGAIN = "Copy the named files again from the source, then run the same command again."
+REBUILD = "Have the bundle built again, or use the bootstrap that came with it."
 # The fixed bytes before the 32 of an Ed25519 public key (RFC 8410), and RFC 8032's second test: key,
 # message, signature. With it we learn whether this host can check a signature before we judge ours.
 DER_HEAD = bytes.fromhex("302a300506032b6570032100")
@@ -153,18 +157,22 @@ def run(argv, env=None, pass_fds=()):
 
 
 def verify_by_command(key, data, signature):
-    """`openssl pkeyutl -verify -rawin`, on private copies: a medium may answer otherwise twice."""
+    """`openssl pkeyutl -verify -rawin`, on private copies: a medium may answer otherwise twice.
+
+    The copies have no name in any folder, so that nothing is left behind, however this ends.
+    """
     pem = b"-----BEGIN PUBLIC KEY-----\n%s\n-----END PUBLIC KEY-----\n"
-    files = {"key": pem % base64.b64encode(DER_HEAD + key), "sig": signature, "data": data}
+    pem %= base64.b64encode(DER_HEAD + key)
+    command, copies = [shutil.which("openssl"), "pkeyutl", "-verify", "-rawin", "-pubin"], []
     try:
-        with tempfile.TemporaryDirectory(prefix="airbundle-") as folder:
-            paths = {name: os.path.join(folder, name) for name in files}
-            for name, content in files.items():
-                with open(paths[name], "wb") as file:
-                    file.write(content)
-            command = [shutil.which("openssl"), "pkeyutl", "-verify", "-rawin", "-pubin"]
-            command += ["-inkey", paths["key"], "-sigfile", paths["sig"], "-in", paths["data"]]
-            return run(command)[0] == 0
+        with ExitStack() as stack:
+            for option, content in (("-inkey", pem), ("-sigfile", signature), ("-in", data)):
+                file = stack.enter_context(tempfile.TemporaryFile())
+                file.write(content)
+                file.flush()
+                copies.append(file.fileno())
+                command += [option, "/proc/self/fd/{}".format(file.fileno())]
+            return run(command, None, copies)[0] == 0
     except OSError as cause:
         text = "temporary files cannot be written: " + str(cause.strerror)
         raise Error(SPACE, text, "Free space in /tmp, or set TMPDIR to another folder.")
@@ -253,21 +261,39 @@ def open_manifest(args):
 # ---- The manifest: trusted by now, but still checked before anything is done with it. ----
 
 
+# What this script reads of a manifest: each key must be there, an `int` be a size, a text match.
+TEXT, SHA256 = r"[^\x00-\x1f\x7f-\x9f]{1,2000}\Z", r"[0-9a-f]{64}\Z"
+NAME = r"(?i)(?!(con|prn|aux|nul|com\d|lpt\d)(\.|\Z))[a-z0-9][a-z0-9._-]{0,63}\Z"
+FILE = {"name": TEXT, "size": int, "sha256": SHA256}
+PART = {"volume": TEXT, "member": TEXT, "offset": int, "size": int, "sha256": SHA256}
+FORM = {
+    "name": NAME,
+    "target": {"python": r"3\.\d{1,3}\Z", "glibc": r"2\.\d{1,3}\Z", "arch": r"\w{1,19}\Z"},
+    "tool": {"version": TEXT, "requirements": TEXT, "uv_wheel": TEXT},
+    "files": [{"path": TEXT, "role": TEXT}],
+    "volumes": [FILE],
+    "loose": [FILE],
+    "entries": [{"path": TEXT, "kind": TEXT, "size": int, "sha256": SHA256, "parts": [PART]}],
+}
+# Where an entry of each kind lies.
+PLACES = {"lock": r"lock\.json\Z", "spec": r"spec\.json\Z", "requirements": r"requirements/[^/]+\Z"}
+PLACES.update({"wheel": r"wheels/[^/]+\Z", "model": r"models/.+\Z", "file": r"files/[^/]+\Z"})
+
+
 def parse_manifest(data):
     """From bytes, with every rule that this script relies on checked."""
     try:
         manifest = json.loads(data.decode("utf-8"))
-        if manifest.get("format_version") != 1:
-            version = repr(manifest.get("format_version"))[:20]
-            raise ValueError("format_version {}; this script reads 1".format(version))
+        require(isinstance(manifest, dict), "not an object")
+        version = manifest.get("format_version")
+        if type(version) is not int or version != 1:
+            raise ValueError("format_version {}; this script reads 1".format(repr(version)[:20]))
         text = json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2) + "\n"
-        if text.encode("utf-8") != data:
-            raise ValueError("not in canonical form")
+        require(text.encode("utf-8") == data, "not in canonical form")
+        check_form(manifest, FORM, "manifest")
         check_manifest(manifest)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as cause:
-        kind = "" if type(cause) is ValueError else type(cause).__name__ + ": "
-        hint = "Have the bundle built again, or use the bootstrap that came with it."
-        raise Error(FORMAT, "{}: {}{}".format(MANIFEST, kind, cause), hint)
+    except (ValueError, RecursionError) as cause:
+        raise Error(FORMAT, "{}: {}".format(MANIFEST, cause), REBUILD)
     return manifest
 
 
@@ -279,57 +305,73 @@ def require(condition, what):
 
 def check_path(path):
     """Relative, no `..`, nothing odd."""
-    parts = path.split("/")
-    odd = len(path) > 1024 or re.search(r'[\x00-\x1f\x7f<>:"|?*\\]', path)
-    odd = odd or {"", ".", ".."}.intersection(parts)
-    require(not odd, "path {!r} is refused".format(path))
+    odd = len(path.encode("utf-8", "surrogateescape")) > 1024
+    odd = odd or re.search(r'[\x00-\x1f\x7f<>:"|?*\\]', path)
+    odd = odd or {"", ".", ".."}.intersection(path.split("/"))
+    require(not odd, "path {!r:.200} is refused".format(path))
     return path
 
 
+def check_form(value, form, where):
+    """Raise ValueError unless the value has the form, see FORM."""
+    if isinstance(form, dict):
+        require(isinstance(value, dict), where + ": not an object")
+        for key in form:
+            require(key in value, where + "." + key + ": missing")
+            check_form(value[key], form[key], where + "." + key)
+    elif isinstance(form, list):
+        require(isinstance(value, list), where + ": not a list")
+        for number, item in enumerate(value):
+            check_form(item, form[0], "{}[{}]".format(where, number))
+    elif form is int:
+        require(type(value) is int and 0 <= value < 2**63, where + ": not a size")
+    else:
+        good = isinstance(value, str) and re.match(form, value, re.ASCII)
+        require(good, where + ": not a text as it must be")
+
+
 def check_manifest(manifest):
-    """Raise ValueError, KeyError or TypeError for what breaks the format."""
-    target, tool, entries = manifest["target"], manifest["tool"], manifest["entries"]
-    for key, pattern in {"python": r"3\.\d+\Z", "glibc": r"2\.\d+\Z", "arch": r"\w+\Z"}.items():
-        require(re.match(pattern, target[key]) and len(target[key]) < 20, "target." + key)
+    """Raise ValueError for a manifest of the right form that contradicts itself or is unsafe."""
+    tool, entries = manifest["tool"], manifest["entries"]
     require(len(entries) <= MAX_ENTRIES, "over {} entries".format(MAX_ENTRIES))
+    names = [item["name"] for item in manifest["volumes"] + manifest["loose"]]
+    require(not any("/" in check_path(name) for name in names), "a path in place of a file name")
+    names += [MANIFEST, SIGNATURE, CHECKSUMS]
+    require(
+        len(set(map(str.casefold, names))) == len(names), "a file name twice, or a reserved one"
+    )
     volumes = {volume["name"]: volume["size"] for volume in manifest["volumes"]}
-    for item in manifest["volumes"] + manifest["loose"]:
-        require("/" not in check_path(item["name"]), "a path in place of a file name")
-        require(item["name"] not in (MANIFEST, SIGNATURE, CHECKSUMS), "a reserved file name")
-        check_bytes(item)
     for entry in entries:
-        check_path(entry["path"])
-        check_bytes(entry)
-        for part in entry["parts"]:
-            check_bytes(part)
-            require(type(part["offset"]) is int and part["offset"] >= 0, "offset")
-            require(isinstance(part["member"], str), "member")
+        path, parts = check_path(entry["path"]), entry["parts"]
+        place = PLACES.get(entry["kind"])
+        require(place and re.match(place, path), "{}: no place for its kind".format(path))
+        whole, sizes = len(parts) == 1, [part["size"] for part in parts]
+        require(parts and sum(sizes) == entry["size"], "the parts of {} do not add up".format(path))
+        require(whole or min(sizes) > 0, "{}: an empty part".format(path))
+        same = not whole or parts[0]["sha256"] == entry["sha256"]
+        require(same, "{}: its only part has another sha256".format(path))
+        for number, part in enumerate(parts, 1):
+            member = path if whole else "{}.part{}of{}".format(path, number, len(parts))
+            require(part["member"] == member, "{}: a part with a wrong name".format(path))
             end = part["offset"] + part["size"]
-            require(end <= volumes[part["volume"]], "a part outside its volume")
-        total = sum(part["size"] for part in entry["parts"])
-        require(total == entry["size"], "the parts of {} do not add up".format(entry["path"]))
+            require(end <= volumes.get(part["volume"], -1), path + ": a part outside its volume")
     for parts in parts_by_volume(manifest).values():
-        for one, other in zip(parts, parts[1:]):
+        for (one, _), (other, _) in zip(parts, parts[1:]):
             require(one["offset"] + one["size"] <= other["offset"], "parts overlap")
-    paths = {entry["path"] for entry in entries}
-    wanted = [tool["requirements"], tool["uv_wheel"]] + [item["path"] for item in manifest["files"]]
-    require(len(paths) == len(entries), "a path twice")
-    require(paths.issuperset(wanted), "a path without an entry")
-
-
-def check_bytes(item):
-    """Size and digest."""
-    require(type(item["size"]) is int and item["size"] >= 0, "size")
-    require(re.match(r"[0-9a-f]{64}\Z", item["sha256"]), "sha256")
+    kinds = {entry["path"]: entry["kind"] for entry in entries}
+    require(len(set(map(str.casefold, kinds))) == len(entries), "a path twice")
+    wanted = [(tool["requirements"], "requirements"), (tool["uv_wheel"], "wheel")]
+    for path, kind in wanted + [(item["path"], "file") for item in manifest["files"]]:
+        require(kinds.get(path) == kind, "{:.200}: not an entry of kind {}".format(path, kind))
 
 
 def parts_by_volume(manifest):
-    """Volume name -> its parts in the order in which they lie."""
+    """Volume name -> its parts in the order in which they lie, each with its entry's path."""
     volumes = {volume["name"]: [] for volume in manifest["volumes"]}
     for entry in manifest["entries"]:
         for part in entry["parts"]:
-            volumes[part["volume"]].append(part)
-    return {name: sorted(parts, key=lambda part: part["offset"]) for name, parts in volumes.items()}
+            volumes[part["volume"]].append((part, entry["path"]))
+    return {name: sorted(x, key=lambda pair: pair[0]["offset"]) for name, x in volumes.items()}
 
 
 def find_entry(manifest, path):
@@ -365,28 +407,36 @@ def digest_file(path, limit):
     return digest.hexdigest()
 
 
-def scan_volume(path, volume, parts, progress, pool):
-    """One pass over a volume, two digests: of the whole, and of each part. Gives what is wrong."""
+def scan_volume(path, volume, parts, cut, progress, pool):
+    """One pass over a volume, digests of the whole and of each part. Gives what is wrong.
+
+    `cut` has, for each file in several parts, those not read yet and the digest of those before.
+    """
     name, size = volume["name"], os.path.getsize(path)
     runs, at, bad, whole = [], 0, [], hashlib.sha256()
-    for part in parts:
-        runs += [(part["offset"] - at, None), (part["size"], part)]
+    for part, owner in parts:
+        runs += [(part["offset"] - at, None, None), (part["size"], part, owner)]
         at = part["offset"] + part["size"]
-    runs.append((volume["size"] - at, None))
+    runs.append((volume["size"] - at, None, None))
     at = 0
     with open(path, "rb", buffering=0) as file:
-        for length, part in runs:
+        for length, part, owner in runs:
             at += length
             label = part["member"] if part else "ZIP directory"
             if at > size:
                 text = "{}: {}: truncated, {} bytes of {}"
                 return bad + [text.format(name, label, size, volume["size"])]
-            digest = hashlib.sha256()
+            digest, others = hashlib.sha256(), [whole]
+            unread, joined = cut.get(owner, ([], None))
+            if unread and unread[0] is part:
+                others.append(joined)
+                del unread[0]
             try:
                 for chunk in read_run(file, length):
-                    other_core = pool.submit(whole.update, chunk)
+                    other_cores = [pool.submit(other.update, chunk) for other in others]
                     digest.update(chunk)
-                    other_core.result()
+                    for other_core in other_cores:
+                        other_core.result()
                     progress.advance(len(chunk))
             except OSError as cause:
                 message = "{}: {}: cannot be read: {}".format(path, label, cause.strerror)
@@ -398,6 +448,30 @@ def scan_volume(path, volume, parts, progress, pool):
     elif not bad and whole.hexdigest() != volume["sha256"]:
         bad.append(name + ": changed between its files (ZIP headers or directory)")
     return bad
+
+
+def read_entry(args, entry):
+    """The bytes of a file of the bundle, in chunks. They count once the last came without an Error."""
+    whole = hashlib.sha256()
+    for part in entry["parts"]:
+        digest = hashlib.sha256()
+        with open(os.path.join(args.dir, part["volume"]), "rb", buffering=0) as file:
+            file.seek(part["offset"])
+            for chunk in read_run(file, part["size"]):
+                digest.update(chunk)
+                whole.update(chunk)
+                yield chunk
+        if digest.hexdigest() != part["sha256"]:
+            where = "{}: {}: changed".format(part["volume"], part["member"])
+            raise Error(INTEGRITY, where, AGAIN)
+    check_joined(entry, whole)
+
+
+def check_joined(entry, digest):
+    """Refuse a manifest whose word on a whole file is not that on its parts."""
+    if digest.hexdigest() != entry["sha256"]:
+        text = entry["path"] + ": each part is as signed, but together they are another file"
+        raise Error(INTEGRITY, text, REBUILD)
 
 
 def beside(args, manifest, digest, signature_digest):
@@ -426,10 +500,12 @@ def command_verify(args):
     there = {name for name in os.listdir(args.dir) if os.path.isfile(os.path.join(args.dir, name))}
     volumes = [volume for volume in manifest["volumes"] if volume["name"] in there]
     progress = Progress("verify", sum(volume["size"] for volume in volumes))
-    with ThreadPoolExecutor(1) as pool:
+    entries = [entry for entry in manifest["entries"] if len(entry["parts"]) > 1]
+    cut = {entry["path"]: (list(entry["parts"]), hashlib.sha256()) for entry in entries}
+    with ThreadPoolExecutor(2) as pool:
         for volume in volumes:
             path = os.path.join(args.dir, volume["name"])
-            bad += scan_volume(path, volume, parts[volume["name"]], progress, pool)
+            bad += scan_volume(path, volume, parts[volume["name"]], cut, progress, pool)
     progress.show()
     missing = sorted(known - there)
     for line in bad + ["missing: " + name for name in missing]:
@@ -442,6 +518,13 @@ def command_verify(args):
         raise Error(INTEGRITY, bad[0] + more, AGAIN)
     if missing:
         raise Error(MISSING, "missing: " + ", ".join(missing), "Copy them beside the others.")
+    for entry in entries:
+        unread, joined = cut[entry["path"]]
+        if not unread:
+            check_joined(entry, joined)
+        else:  # its parts do not lie in order: read it again
+            for _ in read_entry(args, entry):
+                pass
     size, seconds = human(progress.done), time.monotonic() - began
     line = "bundle {} OK: {} volumes, {}, every byte as signed, {:.1f} s"
     if not signature_digest:
@@ -461,9 +544,8 @@ def clean_environment():
 def find_python(minor):
     """A CPython of that minor version on PATH, or None. A shim that does not run is not one."""
     code = "import sys; print(sys.implementation.name, '%d.%d' % sys.version_info[:2])"
-    for path in filter(
-        None, map(shutil.which, (sys.executable or "", "python" + minor, "python3"))
-    ):
+    names = (sys.executable or "", "python" + minor, "python3")
+    for path in filter(None, map(shutil.which, names)):
         if run([path, "-I", "-c", code], clean_environment())[1].split() == ["cpython", minor]:
             return path
     return None
@@ -555,21 +637,9 @@ def store_entry(args, entry, path):
     if os.path.isfile(path) and os.path.getsize(path) == entry["size"]:
         if digest_file(path, entry["size"]) == entry["sha256"]:
             return path  # from a run that was interrupted
-    whole = hashlib.sha256()
     with open(path + ".new", "wb") as out:
-        for part in entry["parts"]:
-            digest = hashlib.sha256()
-            with open(os.path.join(args.dir, part["volume"]), "rb", buffering=0) as file:
-                file.seek(part["offset"])
-                for chunk in read_run(file, part["size"]):
-                    digest.update(chunk)
-                    whole.update(chunk)
-                    out.write(chunk)
-            if digest.hexdigest() != part["sha256"]:
-                where = "{}: {}: changed".format(part["volume"], part["member"])
-                raise Error(INTEGRITY, where, AGAIN)
-    if whole.hexdigest() != entry["sha256"]:
-        raise Error(INTEGRITY, entry["path"] + ": changed", AGAIN)
+        for chunk in read_entry(args, entry):
+            out.write(chunk)
     os.rename(path + ".new", path)
     return path
 
@@ -684,7 +754,7 @@ def make_tool(args, manifest, folder, root, lock):
     need_volumes(args, [requirements])
     listed = store_entry(args, requirements, os.path.join(work, "tool.txt"))
     with open(listed, "rb") as file:
-        hashes = set(re.findall("sha256:([0-9a-f]{64})", file.read().decode("utf-8")))
+        hashes = set(re.findall("sha256:([0-9a-f]{64})", file.read().decode("utf-8", "replace")))
     wheels = [x for x in manifest["entries"] if x["kind"] == "wheel" and x["sha256"] in hashes]
     runtime, uv_wheel = find_runtime(manifest), find_entry(manifest, tool["uv_wheel"])
     wanted = wheels + [uv_wheel] + ([runtime] if runtime else [])
@@ -793,18 +863,29 @@ def parse_arguments():
     return args
 
 
+def stop(number, _):
+    """Turn the first signal to end into an exception, so that everything is left in order."""
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.SIG_IGN)
+    raise KeyboardInterrupt(number)
+
+
 def main():
     """Run a command; a failure is one line of what and where, one of what to do, and its code."""
     args = parse_arguments()
     try:
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(name) != signal.SIG_IGN:  # as it is under nohup
+                signal.signal(name, stop)
         args.function(args)
         return 0
     except Error as cause:
         code, text, hint = cause.code, str(cause), cause.hint
-    except KeyboardInterrupt:
-        code, text, hint = INTERRUPTED, "interrupted", "Run the same command again; it continues."
+    except KeyboardInterrupt as cause:
+        code = INTERRUPTED + (cause.args or (signal.SIGINT,))[0]
+        text, hint = "interrupted", "Run the same command again; it continues."
     except BrokenPipeError:
-        os._exit(INTERRUPTED)  # whoever read our output has gone
+        os._exit(INTERRUPTED + signal.SIGINT)  # whoever read our output has gone
     except OSError as cause:
         full = cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         place = cause.filename or getattr(args, "root", None) or args.dir

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from bundler.cli import accept_cmds, build_cmds, deploy_cmds
-from bundler.cli.console import ERR, show_json
+from bundler.cli.console import ERR, say, show_json
 from bundler.errors import EXIT_INTERRUPTED, BundlerError, FileAccessError
 
 app = typer.Typer(
@@ -29,7 +29,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        sys.stdout.write(f"airbundle {version('airbundle')}\n")
+        say(f"airbundle {version('airbundle')}")
         raise typer.Exit
 
 

@@ -1,7 +1,7 @@
-"""All that is drawn: progress, tables, verdicts. Results go to stdout, everything else to stderr.
+r"""All that is drawn: progress, tables, verdicts. Results go to stdout, everything else to stderr.
 
 Text may hold the names of strangers' files: whatever would steer the terminal, or cannot be written in its
-encoding, is shown as an escape such as `\\x1b`. A stream that is closed takes nothing and breaks nothing.
+encoding, is shown as an escape such as `\x1b`. A stream that is closed takes nothing and breaks nothing.
 """
 
 from __future__ import annotations
@@ -59,6 +59,12 @@ class _Printer(Console):
         """As rich does, with the texts made safe."""
         super().print(*map(self._safe, objects), **options)
 
+    def on_broken_pipe(self) -> None:
+        """As rich does, in the main thread; it also closes stdout, which is not for a helper to do."""
+        if threading.current_thread() is not threading.main_thread():
+            raise  # rich calls this while it handles the error
+        super().on_broken_pipe()
+
     def _safe(self, drawn: object) -> object:
         if not isinstance(drawn, Text):
             return drawn
@@ -95,7 +101,7 @@ def _json(value: object, *, ascii_only: bool) -> str:
 
 def say(line: str, style: str = "") -> None:
     """A result for people."""
-    OUT.print(Text(line, style=style))
+    OUT.print(Text(OUT.shown(line), style=style))
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -104,7 +110,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     drawn = Table(title=head, title_justify="left", box=None, pad_edge=False)
     for column in columns:
         drawn.add_column(
-            column.lstrip("#"),
+            Text(OUT.shown(column.lstrip("#"))),
             justify="right" if column.startswith("#") else "left",
             overflow="fold",
         )
@@ -149,7 +155,7 @@ class PlainProgress:
 
     def note(self, line: str) -> None:
         """One line."""
-        ERR.print(Text(line))
+        ERR.print(Text(ERR.shown(line)))
 
 
 class _PlainTask:
@@ -229,7 +235,7 @@ class RichProgress:
 
     def note(self, line: str) -> None:
         """One line."""
-        ERR.print(Text(line, style="dim"))
+        ERR.print(Text(ERR.shown(line), style="dim"))
 
 
 class _RichTask:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -278,7 +277,8 @@ def logs(
         if len(paths) > 1:
             say(f"== {path.stem}", "bold")
         with disk_errors("reading", path):
-            sys.stdout.write("".join(f"{line}\n" for line in _tail(path, lines)))
+            for line in _tail(path, lines):
+                say(line)
     if follow:
         _follow(paths[-1])
 
@@ -300,8 +300,7 @@ def _follow(path: Path) -> None:
         while True:
             line = file.readline()
             if line:
-                sys.stdout.write(line)
-                sys.stdout.flush()
+                say(line.rstrip("\n"))
             else:
                 time.sleep(0.3)
 

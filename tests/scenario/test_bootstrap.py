@@ -13,14 +13,17 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uv
 
 from bundler import wiring
+from bundler.bootstrap import airbundle_bootstrap as script
 from bundler.build.fetch import Fetched
 from bundler.build.pack import Packer, loose_file
 from bundler.build.pipeline import BOOTSTRAP_FILE
@@ -35,8 +38,9 @@ from tests.fakes.small_bundle import PYTHON, SmallBundle
 from tests.fakes.wheels import make_wheel
 
 STDLIB_3_6 = {
-    "argparse", "base64", "concurrent.futures", "ctypes", "errno", "fcntl", "hashlib", "json", "os",
-    "platform", "re", "shlex", "shutil", "subprocess", "sys", "tarfile", "tempfile", "time", "zipfile",
+    "argparse", "base64", "concurrent.futures", "contextlib", "ctypes", "errno", "fcntl", "hashlib",
+    "json", "os", "platform", "re", "shlex", "shutil", "signal", "subprocess", "sys", "tarfile",
+    "tempfile", "time", "zipfile",
 }  # fmt: skip
 ENV = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "LC_ALL": "C.UTF-8"}
 TOOL = """\
@@ -86,13 +90,20 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(bytes(data))
 
 
-def resign(small: SmallBundle, change: Callable[[dict[str, object]], object]) -> None:
+def canonical(manifest: object) -> bytes:
+    return json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2).encode() + b"\n"
+
+
+def resign(
+    small: SmallBundle | ToolBundle, change: Callable[[dict[str, Any]], object]
+) -> dict[str, Any]:
     """Another manifest by the same key."""
-    manifest = json.loads((small.out / layout.MANIFEST).read_bytes())
+    manifest: dict[str, Any] = json.loads((small.out / layout.MANIFEST).read_bytes())
     change(manifest)
-    data = json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2).encode() + b"\n"
+    data = canonical(manifest)
     (small.out / layout.MANIFEST).write_bytes(data)
     (small.out / layout.SIGNATURE).write_bytes(wiring.signer(small.private).sign(data))
+    return manifest
 
 
 def on_path(folder: Path, name: str, text: str) -> str:
@@ -226,43 +237,199 @@ def test_an_unsigned_bundle(small: SmallBundle) -> None:
     assert "UNSIGNED" in done.stdout
 
 
-def _set(path: str, value: object) -> Callable[[dict[str, object]], object]:
-    def change(manifest: dict[str, object]) -> None:
+def _set(path: str, value: object) -> Callable[[dict[str, Any]], object]:
+    def change(manifest: dict[str, Any]) -> None:
         *folders, last = path.split("/")
-        place: object = manifest
+        place: Any = manifest
         for key in folders:
-            place = place[int(key) if key.isdigit() else key]  # type: ignore[index]
-        place[last] = value  # type: ignore[index]
+            place = place[int(key) if key.isdigit() else key]
+        place[last] = value
 
     return change
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        _set("format_version", 2),
-        _set("entries/0/path", "../../etc/cron.d/x"),
-        _set("entries/0/path", "/etc/passwd"),
-        _set("entries/0/path", None),
-        _set("entries/0/size", -1),
-        _set("entries/0/parts/0/offset", 10**9),
-        _set("entries/0/parts/0/offset", "0"),
-        _set("entries/0/parts/0/sha256", "0"),
-        _set("entries/0/parts/0/volume", "../x"),
-        _set("volumes/0/name", "../x.zip"),
-        _set("loose/0/name", "manifest.json"),
-        _set("target", []),
-        _set("tool/uv_wheel", "wheels/none.whl"),
-        lambda manifest: manifest.clear(),
-        lambda manifest: manifest.pop("entries"),
-    ],
-)
-def test_a_signed_manifest_that_breaks_the_format(
-    small: SmallBundle, change: Callable[[dict[str, object]], object]
-) -> None:
-    resign(small, change)
+def _find(manifest: dict[str, Any], path: str) -> dict[str, Any]:
+    return next(entry for entry in manifest["entries"] if entry["path"] == path)
+
+
+def _edit(path: str, /, **values: object) -> Callable[[dict[str, Any]], object]:
+    return lambda manifest: _find(manifest, path).update(values)
+
+
+def _edit_part(
+    path: str, number: int = 0, /, **values: object
+) -> Callable[[dict[str, Any]], object]:
+    return lambda manifest: _find(manifest, path)["parts"][number].update(values)
+
+
+def _zero_part(manifest: dict[str, Any]) -> None:
+    """A cut file with an empty part: the sizes still add up."""
+    parts = _find(manifest, CUT)["parts"]
+    parts.append({**parts[-1], "size": 0})
+    for number, part in enumerate(parts, 1):
+        part["member"] = f"{CUT}.part{number}of{len(parts)}"
+
+
+CUT, EMPTY = "models/toy/toy.gguf", "models/toy/empty.json"
+BREAKS: list[Callable[[dict[str, Any]], object]] = [
+    *(_set("format_version", value) for value in (2, True, 1.0, "1", None)),
+    *(
+        _set("name", name)
+        for name in (
+            "../../../x", "a\nb\x1b[31m", "", "x\n", "-x", "a" * 65, "\u017f", "\u0661", None, 1,
+            "CON", "nul.zip", "Com0", "lpt9.a.b", "aux", "PRN.",
+        )
+    ),
+    _set("entries/0/path", "../../etc/cron.d/x"),
+    _set("entries/0/path", "/etc/passwd"),
+    _set("entries/0/path", None),
+    _set("entries/0/size", -1),
+    _set("entries/0/kind", "evil"),
+    _set("entries/0/parts", []),
+    _set("entries/0/parts/0/offset", 10**9),
+    _set("entries/0/parts/0/offset", "0"),
+    _set("entries/0/parts/0/offset", True),
+    _set("entries/0/parts/0/sha256", "0"),
+    _set("entries/0/parts/0/sha256", "0" * 64),
+    _set("entries/0/parts/0/volume", "../x"),
+    _set("entries/0/parts/0/volume", None),
+    _edit(CUT, size=2**63),
+    _edit(CUT, path="other/toy.gguf"),
+    _edit(CUT, path="files/toy.gguf"),
+    _edit(CUT, kind="file"),
+    _edit_part(CUT, member=CUT),
+    _edit_part(CUT, 1, member=CUT + ".part1of3"),
+    _edit_part(CUT, size=1),
+    _zero_part,
+    _edit(EMPTY, parts=[]),
+    lambda manifest: _edit(EMPTY, parts=_find(manifest, EMPTY)["parts"] * 2)(manifest),
+    _edit_part(EMPTY, member="m" * 1101),
+    lambda manifest: manifest["entries"].append(_find(manifest, EMPTY)),
+    _set("volumes/0/name", "../x.zip"),
+    _set("volumes/0/size", 2**63),
+    lambda manifest: manifest["volumes"].append(manifest["volumes"][0]),
+    _set("loose/0/name", "manifest.json"),
+    _set("loose/0/name", "sha256sums"),
+    _set("target", []),
+    _set("target/python", "3.\u0661\u0662"),
+    _set("tool/uv_wheel", "wheels/none.whl"),
+    _set("tool/uv_wheel", "requirements/tool.txt"),
+    _set("tool/requirements", CUT),
+    _set("files", [{"path": CUT, "role": "python-runtime"}]),
+    _set("files", [{"path": "files/none", "role": "other"}]),
+    lambda manifest: manifest.clear(),
+]  # fmt: skip
+
+
+def refusal(manifest: object) -> str | None:
+    """Why the script refuses a manifest; None: it does not. Whatever it is, it must be exit 9."""
+    try:
+        script.parse_manifest(canonical(manifest))
+    except script.Error as error:
+        return str(error) if error.code == 9 and len(str(error)) < 300 else pytest.fail(str(error))
+    return None
+
+
+def test_a_signed_manifest_that_breaks_the_format(small: SmallBundle) -> None:
+    sound = (small.out / layout.MANIFEST).read_bytes()
+    for number, change in enumerate(BREAKS):
+        manifest = json.loads(sound)
+        change(manifest)
+        assert refusal(manifest), number
+    resign(small, _set("name", "a\nb\x1b[31m"))
     done = verify(small)
     assert done.returncode == 9, done.stderr
+    assert done.stderr.startswith("error: manifest.json: manifest.name: ")
+
+
+def _places(value: object, form: object) -> Iterator[tuple[Any, Any]]:
+    """Every place (container and key) that the script reads; of lists only the last."""
+    if isinstance(form, dict):
+        for key, inner in form.items():
+            yield value, key
+            yield from _places(value[key], inner)  # type: ignore[index]
+    elif isinstance(form, list) and value:
+        yield value, len(value) - 1  # type: ignore[arg-type]
+        yield from _places(value[-1], form[0])  # type: ignore[index]
+
+
+def test_whatever_is_missing_or_of_another_type_is_one_line(small: SmallBundle) -> None:
+    manifest = json.loads((small.out / layout.MANIFEST).read_bytes())
+    assert refusal(manifest) is None
+    for place, key in list(_places(manifest, script.FORM)):
+        kept = deepcopy(place[key])
+        for odd in (None, True, -1, 0, 1.5, 2**63, "", "\n", "../x", [], [[]], {}, {"a": 1}):
+            place[key] = odd
+            harmless = (key, odd) in (("loose", []), ("files", [])) or (
+                key == "role" and odd == "../x"
+            )
+            assert harmless or refusal(manifest), (key, odd)
+        if isinstance(place, dict):
+            del place[key]
+            assert str(refusal(manifest)).endswith(f".{key}: missing")
+        place[key] = kept
+    assert refusal(manifest) is None
+
+
+def test_a_whole_file_that_is_not_its_parts(small: SmallBundle) -> None:
+    """Each part is as signed; the whole file's digest must be right too, in whatever order they lie."""
+    resign(small, _edit(CUT, sha256="0" * 64))
+    done = verify(small)
+    assert done.returncode == 7
+    assert f"error: {CUT}: each part is as signed" in done.stderr
+
+    def swap(manifest: dict[str, Any]) -> None:
+        entry = _find(manifest, CUT)
+        entry["parts"].reverse()
+        data = b""
+        for number, part in enumerate(entry["parts"], 1):
+            part["member"] = f"{CUT}.part{number}of{len(entry['parts'])}"
+            volume = (small.out / part["volume"]).read_bytes()
+            data += volume[part["offset"] : part["offset"] + part["size"]]
+        entry["sha256"] = hashlib.sha256(data).hexdigest()
+
+    def sums() -> None:
+        """SHA256SUMS follows from the manifest."""
+        lines = {}
+        for line in (small.out / layout.CHECKSUMS).read_text().splitlines():
+            name = line.split("  ")[1]
+            lines[name] = f"{digest_file(small.out / name).sha256}  {name}\n"
+        (small.out / layout.CHECKSUMS).write_text("".join(lines.values()))
+
+    resign(small, swap)
+    sums()
+    assert verify(small).returncode == 0
+    resign(small, _edit(CUT, sha256="0" * 64))
+    sums()
+    assert verify(small).returncode == 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_leaves_no_temporary_files(
+    small: SmallBundle, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Openssl hangs, so the private copies exist when the signal comes."""
+    text = f'#!/bin/sh\n[ "$1" = version ] && exit 0\n: > {tmp_path}/here\nexec sleep 5\n'
+    path = on_path(tmp_path / "bin", "openssl", text) + ":" + ENV["PATH"]
+    (tmp_path / "tmp").mkdir()
+    argv = [sys.executable, BOOTSTRAP_FILE, "verify", "--key", small.public, "--dir", small.out]
+    with (tmp_path / "err").open("wb") as err:
+        env = {**ENV, "PATH": path, "TMPDIR": str(tmp_path / "tmp")}
+        process = subprocess.Popen(
+            list(map(str, argv)), stdout=subprocess.DEVNULL, stderr=err, env=env
+        )
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "here").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(number)
+    code = process.wait(20)
+    assert not list((tmp_path / "tmp").iterdir())
+    if number == signal.SIGKILL:
+        return
+    assert code == 128 + number
+    error, hint = (tmp_path / "err").read_text().splitlines()
+    assert (error, hint[:6]) == ("error: interrupted", "hint: ")
 
 
 @pytest.mark.parametrize("data", [b"[]", b"\xff\n", b'{"format_version": 1}', b"[" * 100_000])
@@ -338,8 +505,8 @@ def test_check_says_what_is_there(small: SmallBundle, tmp_path: Path) -> None:
 def test_check_says_what_is_lacking(small: SmallBundle, tmp_path: Path) -> None:
     arch, other = os.uname().machine, "riscv64"
 
-    def change(manifest: dict[str, object]) -> None:
-        manifest["target"] |= {"arch": other, "glibc": "2.99", "python": "3.99"}  # type: ignore[operator]
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["target"] |= {"arch": other, "glibc": "2.99", "python": "3.99"}
 
     resign(small, change)
     done = bootstrap("check", "--key", small.public, "--dir", small.out, PATH=os.environ["PATH"])
@@ -373,6 +540,10 @@ class ToolBundle:
 
     def argv(self, root: Path) -> tuple[object, ...]:
         return ("install", "--key", self.key, "--dir", self.out, "--root", root)
+
+    @property
+    def private(self) -> Path:
+        return self.key.with_name("k.key.pem")
 
     def tool(self, root: Path) -> Path:
         return root / "tool" / self.digest[:12]
@@ -576,7 +747,16 @@ def test_install_reads_only_what_it_needs_and_checks_it(first: ToolBundle, tmp_p
     assert f"{part['volume']}: {part['member']}: changed" in done.stderr
     flip(copy.out / part["volume"], part["offset"] + 9)
     assert copy.install(tmp_path / "r2").returncode == 0
-    last = parts["wheels/uv-1.0-py3-none-any.whl"][-1]["volume"]
+    wheel = "wheels/uv-1.0-py3-none-any.whl"
+    assert len(parts[wheel]) > 1
+    kept = [(copy.out / name).read_bytes() for name in (layout.MANIFEST, layout.SIGNATURE)]
+    resign(copy, _edit(wheel, sha256="0" * 64))
+    done = copy.install(tmp_path / "r4")
+    assert done.returncode == 7
+    assert f"error: {wheel}: each part is as signed" in done.stderr
+    for name, data in zip((layout.MANIFEST, layout.SIGNATURE), kept, strict=True):
+        (copy.out / name).write_bytes(data)
+    last = parts[wheel][-1]["volume"]
     (copy.out / last).unlink()
     done = copy.install(tmp_path / "r3")
     assert done.returncode == 16

@@ -38,7 +38,7 @@ def verified(plan: Acceptance, key_id: str | None = "0123456789abcdef") -> Verif
 
 def state(name: str) -> ServiceState:
     return ServiceState(
-        service=name, bundle_id="demo", pid=1, start_ticks=1, port=8000, url="http://127.0.0.1:8000",
+        service=name, bundle_id="demo", pid=1, start_ticks=1, boot="b", port=8000, url="http://127.0.0.1:8000",
         argv=("serve",), env={}, started="2026-01-01T00:00:00Z",
     )  # fmt: skip
 
@@ -101,7 +101,26 @@ def test_an_unsigned_bundle_is_measured_with_a_warning() -> None:
 def test_an_engine_that_answers_nothing_is_a_result() -> None:
     run = Run(Acceptance(requests=10), Behaviour(fails=lambda _: "HTTP 500: boom"))
     assert run.record.verdict is Verdict.FAIL
-    assert run.record.checks[0].reason.startswith("every request failed")
+    assert run.record.checks[0].reason == "every request failed: HTTP 500: boom"
+    assert list(run.record.levels[0].errors) == [
+        "HTTP 500: boom", "not sent after 5 failures in a row: HTTP 500: boom",
+    ]  # fmt: skip
+    assert run.progress.notes[0] == "chat x1: 0 of 10 answered: HTTP 500: boom"
+
+
+def test_an_engine_that_hangs_costs_three_time_outs_for_two_levels() -> None:
+    hang = Behaviour(fails=lambda _: "no whole answer within 600 s", fail_after_s=600)
+    run = Run(Acceptance(concurrency=(1, 8), requests=10), hang)
+    assert len(run.chat.requests) == 3
+    assert [(m.requests, m.succeeded) for m in run.record.levels] == [(10, 0), (40, 0)]
+    assert run.record.verdict is Verdict.FAIL
+    assert all("no whole answer within 600 s" in c.reason for c in run.record.checks)
+
+
+def test_a_service_that_hangs_casts_no_doubt_on_the_next() -> None:
+    hang = Behaviour(fails=lambda n: "no whole answer" if n <= 2 else "", fail_after_s=600)
+    run = Run(Acceptance(concurrency=(1,), requests=10), hang, "x", "y")
+    assert [m.succeeded for m in run.record.levels] == [0, 10]
 
 
 def test_a_level_named_twice_is_measured_once() -> None:

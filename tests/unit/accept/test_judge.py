@@ -47,6 +47,16 @@ def test_a_level_without_an_answer_fails_whatever_the_plan() -> None:
     assert "Connection refused" in only("answered", checks).reason
 
 
+def test_what_requests_met_is_told_before_what_was_not_sent() -> None:
+    unsent = failed("not sent after 4 failures in a row: HTTP 500: boom")
+    metrics, runs = level(failed("HTTP 500: boom"), unsent, unsent)
+    checks, _ = judged((metrics, runs))
+    assert checks[0].reason == "every request failed: HTTP 500: boom"
+    assert metrics.errors == {"HTTP 500: boom": 1, unsent.error: 2}
+    alone, _ = judged(level(unsent))
+    assert alone[0].reason == f"every request failed: {unsent.error}"
+
+
 def test_answers_without_output_tokens_fail() -> None:
     checks, _ = judged(level(*[sample(output_tokens=0, tpot_ms=None)] * 3))
     assert [(c.verdict, c.reason) for c in checks] == [(FAIL, "the answers held no output tokens")]

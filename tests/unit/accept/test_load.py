@@ -1,4 +1,5 @@
 import asyncio
+from collections import Counter
 
 import pytest
 
@@ -12,11 +13,17 @@ PLAN = Acceptance(requests=40, input_tokens=200, output_tokens=11)
 
 
 class Measured:
-    def __init__(self, behaviour: Behaviour, concurrency: int = 4, plan: Acceptance = PLAN) -> None:
+    def __init__(
+        self,
+        behaviour: Behaviour,
+        concurrency: int = 4,
+        plan: Acceptance = PLAN,
+        doubtful: bool = False,
+    ) -> None:
         self.time = SimulatedTime()
         self.chat = FakeChat(self.time, behaviour)
         self.progress = CountingProgress()
-        self.level = Level("chat", concurrency, plan, salt="run 1")
+        self.level = Level("chat", concurrency, plan, "run 1", doubtful)
         self.run = asyncio.run(self._run())
 
     async def _run(self) -> LevelRun:
@@ -100,18 +107,62 @@ def test_failed_requests_are_samples_too() -> None:
     assert failed[0].e2e_ms == pytest.approx(50)
 
 
-def test_an_engine_that_hangs_is_given_up_after_two_waves_and_the_rest_counts_as_failed() -> None:
-    seen = Measured(Behaviour(fails=lambda _: "no whole answer within 600 s", fail_after_s=600))
+HANG = Behaviour(fails=lambda _: "no whole answer within 600 s", fail_after_s=600)
+
+
+def hang_after(number: int) -> Behaviour:
+    error = "no whole answer within 600 s"
+    return Behaviour(fails=lambda n: error if n > number else "", fail_after_s=600)
+
+
+def test_an_engine_that_hangs_from_the_start_costs_two_time_outs_and_every_request_failed() -> None:
+    seen = Measured(HANG)
+    assert len(seen.chat.requests) == 2
+    assert seen.time.at - 100 == pytest.approx(1200)
     assert len(seen.run.samples) == 40
-    assert not any(s.ok for s in seen.run.samples)
+    assert {(s.ok, s.error) for s in seen.run.samples} == {
+        (False, "not sent after 2 failures in a row: no whole answer within 600 s")
+    }
+
+
+def test_after_a_level_that_failed_as_a_whole_one_failure_is_enough() -> None:
+    seen = Measured(HANG, doubtful=True)
+    assert len(seen.chat.requests) == 1
+    assert {s.error for s in seen.run.samples} == {
+        "not sent after 1 failure in a row: no whole answer within 600 s"
+    }
+
+
+def test_an_engine_that_came_back_is_measured_as_ever() -> None:
+    seen = Measured(Behaviour(), doubtful=True)
+    assert all(s.ok for s in seen.run.samples)
+    assert len(seen.chat.requests) == 8 + 40
+
+
+def test_one_slow_first_request_is_forgiven() -> None:
+    first = Behaviour(fails=lambda n: "no whole answer" if n == 1 else "", fail_after_s=600)
+    assert all(s.ok for s in Measured(first).run.samples)
+
+
+@pytest.mark.parametrize(("concurrency", "waves"), [(1, 2), (4, 2)])
+@pytest.mark.parametrize("answered", [2, 8, 20])
+def test_an_engine_that_hangs_later_is_given_up_after_two_waves(
+    concurrency: int, waves: int, answered: int
+) -> None:
+    seen = Measured(hang_after(answered), concurrency=concurrency)
+    assert len(seen.chat.requests) <= answered + (waves + 1) * concurrency
+    assert seen.time.at - 100 < 600 * (waves + 1)
+    assert len(seen.run.samples) == 40
+
+
+def test_an_engine_that_fails_at_once_is_given_up_after_two_waves() -> None:
+    seen = Measured(Behaviour(fails=lambda _: "HTTP 500: boom"))
     assert len(seen.chat.requests) <= 8 + 2 * 4
-    assert (
-        sum(
-            s.error.startswith("not sent after 8 failures in a row: no whole")
-            for s in seen.run.samples
-        )
-        >= 32
-    )
+    errors = Counter(s.error for s in seen.run.samples)
+    assert errors == {
+        "HTTP 500: boom": 4,
+        "not sent after 12 failures in a row: HTTP 500: boom": 36,
+    }
 
 
 def test_an_engine_that_dies_midway_keeps_what_was_measured() -> None:

@@ -324,7 +324,16 @@ def test_health_is_status_200_and_nothing_else(scripts: list[Script], free_port:
         ({"content": "pong"}, "pong"),
         ({"content": None, "reasoning_content": "음"}, "음"),
         ({"content": "", "reasoning": "음"}, "음"),
-        ({"content": ""}, ""),
+        ({"content": "a\x1b[31m\n\ud83d\u202e"}, "a\ufffd[31m\n\ufffd\ufffd"),
+        ({"content": "pong", "reasoning": 5, "tool_calls": 5}, "pong"),
+        (
+            {
+                "content": "pong",
+                "tool_calls": [5, {"function": 5}, {"function": {"arguments": {}}}],
+            },
+            "pong",
+        ),
+        ({"content": ["x"], "reasoning": {}, "reasoning_content": "음"}, "음"),
     ],
 )
 def test_a_completion_gives_its_text(
@@ -343,6 +352,132 @@ def test_a_completion_that_cannot_be_read_is_an_error(scripts: list[Script], bod
     scripts.append(Script(http("200 OK", body)))
     with pytest.raises(EngineError):
         OpenAIChat().complete(scripts[0].url, REQUEST)
+
+
+DEEP = b"[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}, "answered with no text (finish_reason stop)"),
+        ({"choices": [{"message": None}]}, "answered with no text (no finish_reason)"),
+        ({"choices": [{"message": {"reasoning": 5}, "finish_reason": 5}]}, "answered with no text (no finish_reason)"),
+        ({"choices": [{"message": {"reasoning": {}}}]}, "answered with no text (no finish_reason)"),
+        ({"choices": [{"message": "x"}]}, "the engine's message is not an object"),
+        ({"choices": {"a": 1}}, "the engine's choices are not a list of objects"),
+        ({"choices": "abc"}, "the engine's choices are not a list of objects"),
+        ({"choices": 5}, "the engine's choices are not a list of objects"),
+        ({"choices": None}, "the engine answered without choices"),
+        ({"error": {"message": "bo\x1b[2Jom \ud83d"}}, "the engine reported: bo [2Jom"),
+    ],
+)  # fmt: skip
+def test_an_answer_of_another_shape_is_an_error(
+    scripts: list[Script], answer: dict[str, object], said: str
+) -> None:
+    scripts.append(Script(http("200 OK", json.dumps(answer).encode())))
+    with pytest.raises(EngineError) as caught:
+        OpenAIChat().complete(scripts[0].url, REQUEST)
+    assert str(caught.value) == said
+
+
+def one_short_line(error: BaseException) -> bool:
+    text = str(error)
+    text.encode()
+    return text.isprintable() and len(text) <= 300
+
+
+@pytest.mark.parametrize("status", ["200 OK", "500 Internal Server Error"])
+@pytest.mark.parametrize("body", [DEEP, b'{"a":' * 50_000, b"x\x1b[31m\r\n" * 1000, b"9" * 5000])
+def test_a_hostile_body_is_an_error_in_one_short_line(
+    scripts: list[Script], status: str, body: bytes
+) -> None:
+    scripts.append(Script(http(status, body)))
+    with pytest.raises(EngineError) as caught:
+        OpenAIChat().complete(scripts[0].url, REQUEST)
+    assert one_short_line(caught.value)
+
+
+@pytest.mark.parametrize("status", ["200 OK", "500 Internal Server Error"])
+def test_an_answer_without_end_is_cut_off(
+    scripts: list[Script], status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bundler.adapters.chat_openai._MOST_ANSWER", 2**20)
+    head = f"HTTP/1.1 {status}\r\nConnection: close\r\n\r\n".encode()
+    scripts.append(Script(head, *[b"x" * 2**20] * 3, 30.0))
+    with pytest.raises(EngineError, match=r"an answer of over 1 MiB|HTTP 500: xxx") as caught:
+        OpenAIChat().complete(scripts[0].url, REQUEST)
+    assert one_short_line(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"data: " + b"x" * (2**20 + 1), b"data: x\n" * 2**18])
+def test_a_stream_without_end_is_cut_off(
+    scripts: list[Script], data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bundler.adapters.chat_openai._MOST_ANSWER", 2**20)
+    hit = "over 1 MiB|far more than was asked for|not JSON"
+    with pytest.raises(EngineError, match=hit):
+        streamed(scripts, data, 30.0)
+
+
+def test_a_stream_is_bounded_as_a_whole(
+    scripts: list[Script], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bundler.adapters.chat_openai._MOST_ANSWER", 1000)
+    with pytest.raises(EngineError, match="far more than was asked for"):
+        streamed(scripts, event({"content": "a"}) * 2000, 30.0)
+
+
+@pytest.mark.parametrize("usage", ["x", 1.5, [1], True, {}, {"completion_tokens": "4"},
+                                   {"completion_tokens": 4.0, "prompt_tokens": -1},
+                                   {"completion_tokens": 10**400, "prompt_tokens": True},
+                                   {"completion_tokens": {}, "prompt_tokens": None}])  # fmt: skip
+def test_usage_that_is_no_count_is_no_usage(scripts: list[Script], usage: object) -> None:
+    deltas = streamed(
+        scripts, event({"content": "a"}, usage=usage), event({}, "length", usage=usage), DONE
+    )
+    assert [(d.input_tokens, d.output_tokens) for d in deltas] == [(None, None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("chunk", "said"),
+    [
+        ({"choices": [{"delta": {}, "finish_reason": 5}]}, "without a finish_reason"),
+        ({"choices": [{"delta": {}, "finish_reason": {}}]}, "without a finish_reason"),
+        ({"choices": [{"delta": 5}]}, "delta is not an object"),
+        ({"choices": {"x": 1}}, "not a list of objects"),
+        ({"choices": [None]}, "not a list of objects"),
+        ({"error": "\ud83d\u202e\x1bboom " + "x" * 900}, "the engine reported: boom x+$"),
+        ({"error": 5}, "the engine reported: 5"),
+    ],
+)
+def test_a_chunk_of_another_shape_is_an_error(
+    scripts: list[Script], chunk: object, said: str
+) -> None:
+    data = f"data: {json.dumps(chunk)}\n\n".encode()
+    with pytest.raises(EngineError, match=said) as caught:
+        streamed(scripts, data, DONE)
+    assert one_short_line(caught.value)
+
+
+def test_a_deep_event_is_an_error(scripts: list[Script]) -> None:
+    for data in (b"data: " + DEEP, b"error: " + DEEP, b'data: {"error": ' + DEEP):
+        with pytest.raises(EngineError) as caught:
+            streamed(scripts, data + b"\n\n", DONE)
+        assert one_short_line(caught.value)
+
+
+def test_streamed_text_can_be_stored_and_still_counts(scripts: list[Script]) -> None:
+    half = b'data: {"choices": [{"delta": {"content": "\\ud83d"}}]}\n\n'
+    escape = event({"content": "\x1b"})
+    assert texts(streamed(scripts, half, escape, event({"content": "a\nb\tc"}), END)) == [
+        "\ufffd", "\ufffd", "a\nb\tc",
+    ]  # fmt: skip
+
+
+def test_a_finish_reason_is_short_and_safe(scripts: list[Script]) -> None:
+    deltas = streamed(scripts, event({"content": "a"}, "\x1b" + "x" * 900), DONE)
+    assert deltas[-1].finish_reason == "\ufffd" + "x" * 39
 
 
 def test_a_session_that_is_not_open_refuses() -> None:

@@ -35,7 +35,7 @@ def record(
         models=("tiny @ " + "f" * 40,), host={"cores": "2", "gpu 0": "H100"}, plan=plan,
         services=(
             ServiceState(
-                service="chat", bundle_id="demo", pid=1, start_ticks=1, port=8000,
+                service="chat", bundle_id="demo", pid=1, start_ticks=1, boot="b", port=8000,
                 url="http://127.0.0.1:8000", argv=("vllm", "serve", "my model"), env={},
                 started="2026-01-01T00:00:00Z", ready_after_s=3.5, first_completion="안녕하세요",
             ),
