@@ -56,6 +56,10 @@ class HttpDownloader:
             SourceError: the address answers with an error, or the connection breaks again and again.
             SpaceError: the disk is full.
         """
+        try:
+            urlsplit(url)
+        except ValueError as cause:
+            raise SourceError(f"{url!r} is no address: {cause}") from cause
         if url.startswith("file:"):
             self._copy(Path(unquote(urlsplit(url).path)), into, task)
             return

@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import tomli
@@ -23,6 +23,7 @@ from bundler.ports import CommandRunner, HostIndex
 
 # Later wins, as in pip: a section for the command over [global], the environment over both.
 _SECTIONS = ("global", "install", "download", ":env:")
+T = TypeVar("T")
 
 
 def read_host_index(
@@ -69,7 +70,8 @@ def _pip_options(runner: CommandRunner, python: str) -> dict[str, str]:
         name, _, value = line.partition("=")
         section, _, option = name.rpartition(".")
         if section in found:
-            found[section][option] = str(ast.literal_eval(value))
+            with as_error(ToolError, f"pip config list: {name}"):
+                found[section][option] = str(ast.literal_eval(value))
     merged: dict[str, str] = {}
     for section in _SECTIONS:
         merged.update(found[section])
@@ -86,15 +88,11 @@ def _uv_indexes(environ: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
                           ("UV_INDEX", False), ("UV_EXTRA_INDEX_URL", False)):  # fmt: skip
         for word in _words(environ.get(name, "")):
             label, _, url = word.rpartition("=") if "=" in word.split("://")[0] else ("", "", word)
-            yield _with_credentials(url, label, environ), default
-    for table in _uv_tables(environ):
-        for index in table.get("index", []):
-            url = _with_credentials(str(index.get("url", "")), str(index.get("name", "")), environ)
-            yield url, bool(index.get("default"))
-        if table.get("index-url"):
-            yield str(table["index-url"]), True
-        for url in table.get("extra-index-url", []):
-            yield str(url), False
+            with as_error(ToolError, name):
+                found = _with_credentials(url, label, environ)
+            yield found, default
+    for path in _uv_files(environ):
+        yield from _file_indexes(path, environ)
 
 
 def _with_credentials(url: str, name: str, environ: Mapping[str, str]) -> str:
@@ -109,13 +107,49 @@ def _with_credentials(url: str, name: str, environ: Mapping[str, str]) -> str:
     return parts._replace(netloc=f"{quote(user, '')}:{quote(secret, '')}@{host}").geturl()
 
 
-def _uv_tables(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """uv.toml's top level and its [pip] table, of each file that uv would read for a user."""
-    home = Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+def _uv_files(environ: Mapping[str, str]) -> list[Path]:
+    """Each uv.toml that uv would read for a user."""
     named = environ.get("UV_CONFIG_FILE")
-    files = [Path(named)] if named else [home / "uv/uv.toml", Path("/etc/uv/uv.toml")]
-    for path in filter(Path.is_file, files):
-        with as_error(ToolError, f"reading {path}"):
-            data = tomli.loads(path.read_text(encoding="utf-8"))
-        yield data
-        yield data.get("pip", {})
+    if named:
+        return [Path(named)]
+    return [*_user_config(environ), Path("/etc/uv/uv.toml")]
+
+
+def _user_config(environ: Mapping[str, str]) -> list[Path]:
+    """None for a user without a home, as in a container run under a number that has no name."""
+    folder = environ.get("XDG_CONFIG_HOME")
+    try:
+        home = Path(folder) if folder else Path.home() / ".config"
+    except RuntimeError:
+        return []
+    return [home / "uv" / "uv.toml"]
+
+
+def _file_indexes(path: Path, environ: Mapping[str, str]) -> list[tuple[str, bool]]:
+    """Indexes of a uv.toml: of its top level and of its [pip] table."""
+    with as_error(ToolError, f"reading {path}"):
+        if not path.is_file():
+            return []
+        data = tomli.loads(path.read_text(encoding="utf-8"))
+        tables = [data, _typed(data, "pip", dict)]
+        return [found for table in tables for found in _table_indexes(table, environ)]
+
+
+def _table_indexes(table: dict[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+    for index in _typed(table, "index", list):
+        if not isinstance(index, dict):
+            raise TypeError("index is not a list of tables")
+        url, name = _typed(index, "url", str), _typed(index, "name", str)
+        yield _with_credentials(url, name, environ), bool(index.get("default"))
+    if table.get("index-url"):
+        yield _typed(table, "index-url", str), True
+    for url in _typed(table, "extra-index-url", list):
+        yield str(url), False
+
+
+def _typed(table: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    """A value of the type that uv gives it, empty when absent."""
+    value = table.get(key, kind())
+    if not isinstance(value, kind):
+        raise TypeError(f"{key} is not a {kind.__name__}")
+    return value

@@ -28,6 +28,9 @@ _GGUF_MAGIC = b"GGUF"
 # (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md).
 _GGUF_VERSIONS = (2, 3)
 _SPLIT = re.compile(r"(?P<stem>.+)-(?P<index>\d{5})-of-(?P<count>\d{5})\.gguf")
+# A card's front matter is small; what is larger is none.
+_MAX_CARD_BYTES = 2**20
+_MAX_LICENCE = 200
 _LINK_HINT = "Copy the folder with `cp -rL`, which puts files in place of links, and name the copy."
 
 
@@ -42,11 +45,12 @@ class LocalSource:
         """
         origin = ref.path or ""
         root = base / origin
-        if not root.is_dir():
-            raise SourceError(
-                f"models: {root}: no such folder", hint="Correct `path` of the model in the spec."
-            )
         with _readable():
+            if not root.is_dir():
+                raise SourceError(
+                    f"models: {root}: no such folder",
+                    hint="Correct `path` of the model in the spec.",
+                )
             files = tuple(_lock(root, path) for path in sorted(_files(root, ref)))
         if not files:
             raise SourceError(
@@ -113,7 +117,7 @@ def _readable() -> Iterator[None]:
 
 
 def _files(root: Path, ref: ModelRef) -> Iterator[str]:
-    inside = root.resolve()
+    inside = _carried_folders(root.resolve())
 
     def refuse(error: OSError) -> None:
         raise error
@@ -134,13 +138,25 @@ def _files(root: Path, ref: ModelRef) -> Iterator[str]:
                 yield relative
 
 
-def _check_link(path: Path, inside: Path) -> None:
+def _carried_folders(root: Path) -> tuple[Path, ...]:
+    """Where a link may lead: the folder itself, and of a Hugging Face cache the model's blobs.
+
+    A snapshot in that cache is links only: models--owner--name/snapshots/COMMIT/file leads to
+    models--owner--name/blobs/DIGEST (https://huggingface.co/docs/huggingface_hub/guides/manage-cache).
+    """
+    model = root.parent.parent
+    if root.parent.name == "snapshots" and model.name.startswith("models--"):
+        return (root, model / "blobs")
+    return (root,)
+
+
+def _check_link(path: Path, inside: tuple[Path, ...]) -> None:
     if not path.exists():
         raise SourceError(f"models: {path}: the link leads to nothing", hint=_LINK_HINT)
     target = path.resolve()
     if target.is_dir():
         raise SourceError(f"models: {path}: a link to a folder", hint=_LINK_HINT)
-    if not target.is_relative_to(inside):
+    if not any(target.is_relative_to(folder) for folder in inside):
         raise SourceError(f"models: {path}: the link leads out of the folder", hint=_LINK_HINT)
 
 
@@ -218,13 +234,30 @@ def _check_gguf(path: Path) -> None:
         )
 
 
+class _CardLoader(yaml.SafeLoader):
+    """Without aliases, of which a few lines can stand for billions of values."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("an alias")
+        return super().compose_node(parent, index)
+
+
 def _card_licence(card: Path) -> str | None:
     """`license` of the front matter, when there is a model card."""
     try:
-        match = re.match(r"---\r?\n(.*?\n)---", card.read_text("utf-8"), re.DOTALL)
-        data = yaml.safe_load(match[1]) if match else None
-    except (OSError, ValueError, yaml.YAMLError):
-        # The card is for people: without a readable one the model is of unknown licence.
+        with card.open("rb") as file:
+            head = file.read(_MAX_CARD_BYTES)
+        match = re.match(rb"---\r?\n(.*?\n)---", head, re.DOTALL)
+        data = yaml.load(match[1].decode(), Loader=_CardLoader) if match else None  # noqa: S506
+    # The card is for people: without a readable one the model is of unknown licence. PyYAML lets
+    # out whatever its converters run into.
+    except (
+        OSError, RecursionError, yaml.YAMLError,
+        ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
+    ):  # fmt: skip
         return None
     stated = data.get("license") if isinstance(data, dict) else None
-    return str(stated) if stated else None
+    names = stated if isinstance(stated, list) else [stated]
+    text = ", ".join(name for name in names if isinstance(name, str))
+    return text if text.isprintable() and 0 < len(text) <= _MAX_LICENCE else None

@@ -269,7 +269,7 @@ PART = {"volume": TEXT, "member": TEXT, "offset": int, "size": int, "sha256": SH
 FORM = {
     "name": NAME,
     "target": {"python": r"3\.\d{1,3}\Z", "glibc": r"2\.\d{1,3}\Z", "arch": r"\w{1,19}\Z"},
-    "tool": {"version": TEXT, "requirements": TEXT, "uv_wheel": TEXT},
+    "tool": {"version": r"[\w.+!-]{1,64}\Z", "requirements": TEXT, "uv_wheel": TEXT},
     "files": [{"path": TEXT, "role": TEXT}],
     "volumes": [FILE],
     "loose": [FILE],
@@ -337,9 +337,7 @@ def check_manifest(manifest):
     names = [item["name"] for item in manifest["volumes"] + manifest["loose"]]
     require(not any("/" in check_path(name) for name in names), "a path in place of a file name")
     names += [MANIFEST, SIGNATURE, CHECKSUMS]
-    require(
-        len(set(map(str.casefold, names))) == len(names), "a file name twice, or a reserved one"
-    )
+    require(len(set(map(str.casefold, names))) == len(names), "a file name twice or reserved")
     volumes = {volume["name"]: volume["size"] for volume in manifest["volumes"]}
     for entry in entries:
         path, parts = check_path(entry["path"]), entry["parts"]

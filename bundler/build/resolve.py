@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from bundler.build.tags import parse_wheel
 from bundler.build.toolwheel import NAME, tool_version
 from bundler.domain.lock import Lock, LockedExtra, LockedWheel
 from bundler.domain.spec import BundleSpec, FileRef
-from bundler.errors import SourceError, SpecError
+from bundler.errors import SourceError, SpecError, disk_errors
 from bundler.format.codec import to_bytes
 from bundler.format.digests import sha256_hex
 from bundler.ports import Clock, ModelSource, Progress, WheelRequest, WheelResolver
@@ -79,20 +80,31 @@ def engine_request(spec: BundleSpec, base: Path) -> WheelRequest:
     engine = spec.engine
     extras = f"[{','.join(engine.extras)}]" if engine.extras else ""
     local = [base / wheel for wheel in engine.wheels]
-    missing = next((path for path in local if not path.is_file()), None)
-    if missing:
-        raise SpecError(f"engine.wheels: {missing}: no such file")
     return WheelRequest(
         requirements=(
             f"{engine.distribution}{extras}=={engine.version}",
             *engine.requirements,
-            *(f"{path.name.split('-')[0]}=={path.name.split('-')[1]}" for path in local),
+            *map(_local_requirement, local),
         ),
         target=spec.target,
         exclude=engine.exclude,
         index=engine.index,
         find_links=tuple(sorted({path.parent.resolve() for path in local})),
     )
+
+
+def _local_requirement(wheel: Path) -> str:
+    """What makes the resolver choose a local wheel: its package at its version."""
+    with disk_errors("reading", wheel):
+        if not wheel.is_file():
+            raise SpecError(f"engine.wheels: {wheel}: no such file")
+    parsed = parse_wheel(wheel.name)
+    if parsed is None:
+        raise SpecError(
+            f"engine.wheels: {wheel}: not a wheel's file name",
+            hint="A wheel is named name-version-python-abi-platform.whl.",
+        )
+    return f"{parsed[0]}=={parsed[1]}"
 
 
 def _tool_closure(
@@ -126,9 +138,10 @@ def _extra(ref: FileRef, base: Path) -> LockedExtra:
     size = None
     if ref.path is not None:
         path = base / ref.path
-        if not path.is_file():
-            raise SourceError(f"files: {path}: no such file")
-        size = path.stat().st_size
+        with disk_errors("reading", path):
+            if not path.is_file():
+                raise SourceError(f"files: {path}: no such file")
+            size = path.stat().st_size
     return LockedExtra(
         filename=ref.filename,
         role=ref.role,

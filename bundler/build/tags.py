@@ -10,13 +10,16 @@ from functools import lru_cache
 from typing import TypeVar
 
 from packaging.tags import Tag, compatible_tags, cpython_tags
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import BuildTag, NormalizedName, parse_wheel_filename
+from packaging.version import Version
 
 from bundler.domain.spec import Target
 
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}
 # glibc 2.5 is manylinux1's; manylinux for aarch64 begins with 2.17 (PEP 599).
 _OLDEST = {"x86_64": 5, "aarch64": 17}
+# Longer names cannot be written to a disk, and their tags (`a.b-c.d-e.f`) multiply out.
+_MAX_NAME = 255
 T = TypeVar("T")
 
 
@@ -44,6 +47,18 @@ def _platforms(minor: int, arch: str) -> Iterator[str]:
     yield f"linux_{arch}"
 
 
+def parse_wheel(
+    filename: str,
+) -> tuple[NormalizedName, Version, BuildTag, frozenset[Tag]] | None:
+    """Package, version, build and tags of a wheel's file name; None when it is none."""
+    if len(filename) > _MAX_NAME:
+        return None
+    try:
+        return parse_wheel_filename(filename)
+    except ValueError:  # InvalidWheelFilename is one, as are the faults that packaging overlooks
+        return None
+
+
 def best_wheel(wheels: Iterable[tuple[str, T]], target: Target) -> T | None:
     """The wheel that the target prefers.
 
@@ -58,10 +73,10 @@ def best_wheel(wheels: Iterable[tuple[str, T]], target: Target) -> T | None:
     ranks = target_tags(target)
     best: tuple[int, tuple[int, str], T] | None = None
     for filename, item in wheels:
-        try:
-            _, _, build, tags = parse_wheel_filename(filename)
-        except InvalidWheelFilename:
+        parsed = parse_wheel(filename)
+        if parsed is None:
             continue
+        _, _, build, tags = parsed
         fitting = [ranks[tag] for tag in tags if tag in ranks]
         if not fitting:
             continue

@@ -8,4 +8,7 @@ from pydantic import BaseModel, ConfigDict
 class Record(BaseModel):
     """An immutable record. Unknown keys are refused, so a typing error is never ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    # Infinity and NaN have no JSON form, and every comparison with NaN is false: no limit would hold.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False
+    )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 _UNITS = {
     "": 1, "B": 1,
     "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
     "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40,
 }  # fmt: skip
-_SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$")
+# Bounded, so that no text makes a number that takes long or overflows.
+_SIZE = re.compile(
+    r"(?P<figure>[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE]\+?[0-9]{1,2})?)\s*(?P<unit>[A-Za-z]*)"
+)
 
 # The largest volume for each medium. FAT32 holds files up to 2**32 - 1 bytes; an optical disc or a
 # stick is given by its nominal capacity less 2 % for the file system and the small files beside.
@@ -26,19 +30,17 @@ MEDIA: dict[str, int] = {
 }
 
 
-def parse_size(text: str | int) -> int:
+def parse_size(text: str) -> int:
     """Bytes in `text`: a number, or a number with a unit (`4GB`, `3.9 GiB`).
 
     Raises:
         ValueError: the text is not a size.
     """
-    if isinstance(text, int):
-        return text
-    match = _SIZE.match(text)
-    unit = _UNITS.get(match.group(2).upper()) if match else None
+    match = _SIZE.fullmatch(text.strip())
+    unit = _UNITS.get(match["unit"].upper()) if match else None
     if match is None or unit is None:
         raise ValueError(f"{text!r} is not a size; write for example 4GB, 3.9GiB or 4000000000")
-    return int(float(match.group(1)) * unit)
+    return int(Decimal(match["figure"]) * unit)
 
 
 def human(size: int | float) -> str:

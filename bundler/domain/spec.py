@@ -3,15 +3,52 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Collection
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from bundler.domain.record import Record
-from bundler.domain.sizes import MEDIA, parse_size
+from bundler.domain.sizes import MEDIA, human, parse_size
 
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+# pydantic's `$` is the very end; Python's would let a newline follow, hence `fullmatch` below.
+NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$"
+MAX_FILENAME_BYTES = 200
+# Linux takes no longer string than 128 KiB to a new process, and a quarter of the stack for all.
+MAX_TEXT_BYTES = 32 * 1024
+MAX_TEXTS_BYTES = 512 * 1024
+# Names that Windows keeps for devices, and characters that it forbids: a bundle may be read there.
+# `format.safepath` refuses the same when it packs; here it is said before anything is downloaded.
+_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE | re.DOTALL)
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/]')
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _no_device(name: str) -> str:
+    if _DEVICE.fullmatch(name):
+        raise ValueError(f"{name!r} is a device name on Windows; give another")
+    return name
+
+
+def _fault_of_filename(name: str) -> str:
+    """Why a file of this name cannot be in a bundle; empty when it can."""
+    if name in ("", ".", ".."):
+        return "no file name"
+    if _FORBIDDEN.search(name):
+        return "with a character that Windows forbids"
+    if unicodedata.normalize("NFC", name) != name:
+        return "not in Unicode normal form NFC"
+    if _bytes(name) > MAX_FILENAME_BYTES:
+        return f"over {MAX_FILENAME_BYTES} bytes"
+    if name[-1] in ". ":
+        return "with a dot or a space at the end"
+    return "a device name on Windows" if _DEVICE.fullmatch(name) else ""
+
+
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN), AfterValidator(_no_device)]
+Location = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=4096)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Medium = Literal[
     "fat32", "exfat", "dvd", "dvd-dl", "bd25", "bd50", "16GB-usb", "32GB-usb", "64GB-usb"
@@ -39,12 +76,14 @@ class Target(Record):
         description="CPython minor version on the target."
     )
     glibc: str = Field(
-        pattern=r"^2\.\d{1,2}$", description="The target's glibc (`ldd --version`), e.g. `2.31`."
+        pattern=r"^2\.[0-9]{1,2}$", description="The target's glibc (`ldd --version`), e.g. `2.31`."
     )
     cuda: str | None = Field(
-        None, pattern=r"^\d+\.\d+$", description="Newest CUDA that the target's driver supports."
+        None,
+        pattern=r"^[0-9]{1,3}\.[0-9]{1,3}$",
+        description="Newest CUDA that the target's driver supports.",
     )
-    gpus: tuple[Gpu, ...] = Field((), description="GPUs in the target.")
+    gpus: tuple[Gpu, ...] = Field((), max_length=64, description="GPUs in the target.")
 
 
 class ModelRef(Record):
@@ -55,14 +94,21 @@ class ModelRef(Record):
     )
     name: Name | None = Field(None, description="Folder name in the bundle; from repo or path.")
     repo: str | None = Field(
-        None, pattern=r"^\w[\w.-]*/\w[\w.-]*$", description="Hub repository, `owner/name`."
+        None,
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*/[A-Za-z0-9_][A-Za-z0-9_.-]*$",
+        max_length=200,
+        description="Hub repository, `owner/name`.",
     )
-    path: str | None = Field(None, description="Folder or file, relative to the spec.")
+    path: Location | None = Field(None, description="Folder or file, relative to the spec.")
     revision: str | None = Field(
         None, description="Commit, branch or tag on the Hub; the lock pins the commit."
     )
-    include: tuple[str, ...] = Field((), description="Glob patterns of files to take; all if none.")
-    exclude: tuple[str, ...] = Field((), description="Glob patterns of files to leave out.")
+    include: tuple[str, ...] = Field(
+        (), max_length=1000, description="Glob patterns of files to take; all if none."
+    )
+    exclude: tuple[str, ...] = Field(
+        (), max_length=1000, description="Glob patterns of files to leave out."
+    )
 
     @model_validator(mode="after")
     def _one_origin(self) -> ModelRef:
@@ -77,7 +123,7 @@ class ModelRef(Record):
             raise ValueError(
                 "a gguf model is one file: `include` and `exclude` mean nothing for it"
             )
-        if not re.match(NAME_PATTERN, self.label):
+        if not re.fullmatch(NAME_PATTERN, self.label) or _DEVICE.fullmatch(self.label):
             raise ValueError(f"{self.label!r} cannot be a folder name in the bundle; give `name`")
         return self
 
@@ -91,8 +137,13 @@ class ModelRef(Record):
 class FileRef(Record):
     """Any other file to carry: a driver, a Python runtime, a container image, OS packages."""
 
-    path: str | None = Field(None, description="File, relative to the spec.")
-    url: str | None = Field(None, pattern=r"^https?://", description="Where to download it.")
+    path: Location | None = Field(None, description="File, relative to the spec.")
+    url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\x00-\x20\x7f]+$",
+        max_length=4096,
+        description="Where to download it.",
+    )
     sha256: Sha256 = Field(description="The SHA-256 that the file must have.")
     role: Literal["driver", "python-runtime", "container-image", "os-package", "other"] = Field(
         "other", description="What it is for. A `python-runtime` is used at install."
@@ -102,32 +153,43 @@ class FileRef(Record):
     def _one_origin(self) -> FileRef:
         if (self.path is None) == (self.url is None):
             raise ValueError("give either `path` or `url`")
+        fault = _fault_of_filename(self.filename)
+        if fault:
+            raise ValueError(f"{self.filename!r}, the last part of `path` or `url`, is {fault}")
         return self
 
     @property
     def filename(self) -> str:
-        """The last part of the path or address."""
-        origin = self.path or (self.url or "").split("?", 1)[0]
-        return origin.rstrip("/").rsplit("/", 1)[-1]
+        """The last part of the path or address; empty when that ends in a slash."""
+        origin = self.path if self.path is not None else urlsplit(self.url or "").path
+        return origin.rsplit("/", 1)[-1]
 
 
 class EngineRef(Record):
     """The inference engine and how its wheels are found."""
 
     name: Literal["vllm", "llama.cpp"] = Field(description="Engine.")
-    version: str = Field(pattern=r"^\d[\w.+!-]*$", description="Exact version of its package.")
+    version: str = Field(
+        pattern=r"^[0-9][A-Za-z0-9._+!-]{0,99}$", description="Exact version of its package."
+    )
     package: str | None = Field(
         None, description="Distribution that holds the engine; `vllm` for vLLM when left out."
     )
-    extras: tuple[str, ...] = Field((), description="Extras of the package.")
+    extras: tuple[str, ...] = Field((), max_length=100, description="Extras of the package.")
     index: str | None = Field(
         None, pattern=r"^(https?|file)://", description="An index to ask before the host's own."
     )
     requirements: tuple[str, ...] = Field(
-        (), description="Further requirements to resolve with it, e.g. `torch==2.13.0+cpu`."
+        (),
+        max_length=1000,
+        description="Further requirements to resolve with it, e.g. `torch==2.13.0+cpu`.",
     )
-    exclude: tuple[str, ...] = Field((), description="Packages to leave out of the closure.")
-    wheels: tuple[str, ...] = Field((), description="Local wheels to add, relative to the spec.")
+    exclude: tuple[str, ...] = Field(
+        (), max_length=1000, description="Packages to leave out of the closure."
+    )
+    wheels: tuple[Location, ...] = Field(
+        (), max_length=1000, description="Local wheels to add, relative to the spec."
+    )
 
     @model_validator(mode="after")
     def _package(self) -> EngineRef:
@@ -158,8 +220,15 @@ class Settings(Record):
     gpu_memory_utilization: float | None = Field(
         None, gt=0, le=1, description="Share of GPU memory that vLLM takes."
     )
-    env: dict[str, str] = Field({}, description="Environment variables for the engine.")
-    args: tuple[str, ...] = Field((), description="Further arguments for the engine, verbatim.")
+    env: dict[str, str] = Field(
+        {},
+        max_length=1000,
+        description="Environment variables for the engine.",
+        json_schema_extra={"additionalProperties": {"type": ["string", "number"]}},
+    )
+    args: tuple[str, ...] = Field(
+        (), max_length=1000, description="Further arguments for the engine, verbatim."
+    )
 
     @field_validator("env", mode="before")
     @classmethod
@@ -172,6 +241,41 @@ class Settings(Record):
             }  # fmt: skip
         return value
 
+    @field_validator("env")
+    @classmethod
+    def _env_can_be_set(cls, env: dict[str, str]) -> dict[str, str]:
+        for name, value in env.items():
+            if not _ENV_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is no variable name: letters, digits and _ only")
+            _can_be_passed(f"{name}={value}", name)
+        _can_be_passed_together([f"{name}={value}" for name, value in env.items()])
+        return env
+
+    @field_validator("args")
+    @classmethod
+    def _args_can_be_passed(cls, args: tuple[str, ...]) -> tuple[str, ...]:
+        for number, text in enumerate(args, 1):
+            _can_be_passed(text, f"argument {number}")
+        _can_be_passed_together(args)
+        return args
+
+
+def _can_be_passed(text: str, what: str) -> None:
+    """The operating system ends each string at a NUL and bounds its length."""
+    if "\0" in text:
+        raise ValueError(f"{what} has a NUL character in it")
+    if _bytes(text) > MAX_TEXT_BYTES:
+        raise ValueError(f"{what} is over {human(MAX_TEXT_BYTES)}")
+
+
+def _can_be_passed_together(texts: Collection[str]) -> None:
+    if sum(map(_bytes, texts)) > MAX_TEXTS_BYTES:
+        raise ValueError(f"together over {human(MAX_TEXTS_BYTES)}")
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
 
 class Service(Record):
     """One server: one model on its own port and GPUs."""
@@ -179,7 +283,9 @@ class Service(Record):
     name: Name = Field(description="Name of the service; also the model name that clients send.")
     model: Name = Field(description="Name of the model in `models` that it serves.")
     port: int = Field(8000, ge=1, le=65535, description="TCP port on 127.0.0.1.")
-    gpus: tuple[int, ...] = Field((), description="GPU indexes it may use; all when empty.")
+    gpus: tuple[Annotated[int, Field(ge=0, le=1023)], ...] = Field(
+        (), max_length=64, description="GPU indexes it may use; all when empty."
+    )
     settings: Settings | None = Field(None, description="In place of the common `settings`.")
 
 
@@ -187,14 +293,32 @@ class Volumes(Record):
     """How the bundle is cut for its medium."""
 
     size: int | None = Field(
-        None, ge=MIN_VOLUME_BYTES, description="Largest volume, bytes or e.g. `3.9GiB`."
+        None,
+        ge=MIN_VOLUME_BYTES,
+        description="Largest volume, bytes or e.g. `3.9GiB`.",
+        json_schema_extra={
+            "anyOf": [
+                {"minimum": MIN_VOLUME_BYTES, "type": "integer"},
+                {"type": "string"},
+                {"type": "null"},
+            ]
+        },
     )
     medium: Medium = Field("fat32", description="Medium that gives the size when `size` is absent.")
 
     @field_validator("size", mode="before")
     @classmethod
     def _size(cls, value: object) -> object:
-        return parse_size(value) if isinstance(value, str) else value
+        """Text and whole floats (YAML's `1.0e+9`) are sizes too; say how small one may be."""
+        if isinstance(value, str):
+            value = parse_size(value)
+        elif isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int) and value < MIN_VOLUME_BYTES:
+            raise ValueError(
+                f"the smallest volume is {human(MIN_VOLUME_BYTES)} ({MIN_VOLUME_BYTES} bytes)"
+            )
+        return value
 
     @model_validator(mode="after")
     def _fits_the_medium(self) -> Volumes:
@@ -245,19 +369,27 @@ class Acceptance(Record):
     """The acceptance run: a closed-loop sweep, and what it must show."""
 
     concurrency: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = Field(
-        (1, 8), min_length=1, description="Requests in flight at once, one level after another."
+        (1, 8),
+        min_length=1,
+        max_length=50,
+        description="Requests in flight at once, one level after another.",
     )
     requests: int = Field(
         60,
         ge=1,
+        le=1_000_000,
         description="Measured requests at each level, and never fewer than five for each user."
         " 59 is the fewest that can show 95 %.",
     )
-    input_tokens: int = Field(64, ge=8, description="About this many prompt tokens.")
-    output_tokens: int = Field(32, ge=2, description="Output tokens of each request.")
-    request_timeout_s: float = Field(600, gt=0, description="A request that takes longer failed.")
+    input_tokens: int = Field(64, ge=8, le=10_000_000, description="About this many prompt tokens.")
+    output_tokens: int = Field(
+        32, ge=2, le=10_000_000, description="Output tokens of each request."
+    )
+    request_timeout_s: float = Field(
+        600, gt=0, le=7 * 86400, description="A request that takes longer failed."
+    )
     slo: Slo | None = Field(None, description="Service-level objective, judged at every level.")
-    expected: tuple[Expected, ...] = Field((), description="Expected ranges.")
+    expected: tuple[Expected, ...] = Field((), max_length=1000, description="Expected ranges.")
 
     def requests_at(self, concurrency: int) -> int:
         """Measured requests at a level: in fewer waves the level would hardly ever be full."""
@@ -280,12 +412,16 @@ class BundleSpec(Record):
     name: Name = Field(description="Name of the bundle and of its volumes.")
     description: str = Field("", description="One line for people.")
     target: Target
-    models: tuple[ModelRef, ...] = Field(min_length=1, description="Models to carry.")
-    files: tuple[FileRef, ...] = Field((), description="Other files to carry.")
+    models: tuple[ModelRef, ...] = Field(
+        min_length=1, max_length=100, description="Models to carry."
+    )
+    files: tuple[FileRef, ...] = Field((), max_length=1000, description="Other files to carry.")
     engine: EngineRef
     settings: Settings = Field(Settings(), description="Engine settings common to all services.")
     services: tuple[Service, ...] = Field(
-        (), description="Servers to start; one for the first model when empty."
+        (),
+        max_length=100,
+        description="Servers to start; one for the first model when empty.",
     )
     volumes: Volumes = Volumes()
     acceptance: Acceptance = Acceptance()
@@ -317,7 +453,8 @@ class BundleSpec(Record):
 
 
 def _refuse_twins(what: str, names: list[str]) -> None:
-    folded = [name.casefold() for name in names]
+    seen: set[str] = set()
     for name in names:
-        if folded.count(name.casefold()) > 1:
+        if name.casefold() in seen:
             raise ValueError(f"{what}: {name!r} occurs twice; give each its own name")
+        seen.add(name.casefold())

@@ -14,7 +14,6 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable, Iterator
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,16 +93,18 @@ def canonical(manifest: object) -> bytes:
     return json.dumps(manifest, ensure_ascii=False, sort_keys=True, indent=2).encode() + b"\n"
 
 
-def resign(
-    small: SmallBundle | ToolBundle, change: Callable[[dict[str, Any]], object]
-) -> dict[str, Any]:
-    """Another manifest by the same key."""
-    manifest: dict[str, Any] = json.loads((small.out / layout.MANIFEST).read_bytes())
+def resign(small: SmallBundle | ToolBundle, change: Callable[[dict[str, Any]], object]) -> None:
+    """Another manifest by the same key, and the checksums that follow from it."""
+    manifest = json.loads((small.out / layout.MANIFEST).read_bytes())
     change(manifest)
     data = canonical(manifest)
     (small.out / layout.MANIFEST).write_bytes(data)
     (small.out / layout.SIGNATURE).write_bytes(wiring.signer(small.private).sign(data))
-    return manifest
+    names = [
+        line.split("  ")[1] for line in (small.out / layout.CHECKSUMS).read_text().splitlines()
+    ]
+    lines = [f"{digest_file(small.out / name).sha256}  {name}\n" for name in names]
+    (small.out / layout.CHECKSUMS).write_text("".join(lines))
 
 
 def on_path(folder: Path, name: str, text: str) -> str:
@@ -324,7 +325,7 @@ BREAKS: list[Callable[[dict[str, Any]], object]] = [
 def refusal(manifest: object) -> str | None:
     """Why the script refuses a manifest; None: it does not. Whatever it is, it must be exit 9."""
     try:
-        script.parse_manifest(canonical(manifest))
+        script.parse_manifest(canonical(manifest))  # type: ignore[no-untyped-call]
     except script.Error as error:
         return str(error) if error.code == 9 and len(str(error)) < 300 else pytest.fail(str(error))
     return None
@@ -357,12 +358,10 @@ def test_whatever_is_missing_or_of_another_type_is_one_line(small: SmallBundle) 
     manifest = json.loads((small.out / layout.MANIFEST).read_bytes())
     assert refusal(manifest) is None
     for place, key in list(_places(manifest, script.FORM)):
-        kept = deepcopy(place[key])
-        for odd in (None, True, -1, 0, 1.5, 2**63, "", "\n", "../x", [], [[]], {}, {"a": 1}):
+        kept = place[key]
+        for odd in (None, True, -1, 0, 1.5, 2**63, "", "\n", "../x", [], [[]], {}, {"a": 1}):  # type: ignore[var-annotated]
             place[key] = odd
-            harmless = (key, odd) in (("loose", []), ("files", [])) or (
-                key == "role" and odd == "../x"
-            )
+            harmless = (key, odd) in (("size", 0), ("role", "../x"), ("loose", []), ("files", []))
             assert harmless or refusal(manifest), (key, odd)
         if isinstance(place, dict):
             del place[key]
@@ -388,19 +387,9 @@ def test_a_whole_file_that_is_not_its_parts(small: SmallBundle) -> None:
             data += volume[part["offset"] : part["offset"] + part["size"]]
         entry["sha256"] = hashlib.sha256(data).hexdigest()
 
-    def sums() -> None:
-        """SHA256SUMS follows from the manifest."""
-        lines = {}
-        for line in (small.out / layout.CHECKSUMS).read_text().splitlines():
-            name = line.split("  ")[1]
-            lines[name] = f"{digest_file(small.out / name).sha256}  {name}\n"
-        (small.out / layout.CHECKSUMS).write_text("".join(lines.values()))
-
     resign(small, swap)
-    sums()
     assert verify(small).returncode == 0
     resign(small, _edit(CUT, sha256="0" * 64))
-    sums()
     assert verify(small).returncode == 7
 
 
@@ -598,27 +587,28 @@ def tool_bundle(
         progress=SilentProgress(),
         bundle="toolbox",
     )
-    volumes, entries = packer.pack(fetched)
-    loose = {layout.BOOTSTRAP: BOOTSTRAP_FILE.read_bytes(), layout.READ_ME: b"read me\n"}
-    data = json.loads(to_bytes(base)) | {
-        "name": "toolbox",
-        "tool": {
-            "version": version,
-            "requirements": layout.TOOL_REQUIREMENTS,
-            "uv_wheel": layout.wheel_path(carrier.name),
-        },
-        "volumes": [json.loads(to_bytes(item)) for item in volumes],
-        "entries": [json.loads(to_bytes(item)) for item in entries],
-        "loose": [json.loads(to_bytes(loose_file(*item))) for item in sorted(loose.items())],
-        "files": [{"path": layout.extra_path("파이썬.tar.gz"), "role": "python-runtime"}]
-        if runtime
-        else [],
-    }
-    keys = folder / "k.key.pem", folder / "k.pub.pem"
-    wiring.generate_keys(*keys)
-    digest = packer.finish(
-        Manifest.model_validate_json(json.dumps(data)), loose, wiring.signer(keys[0])
-    )
+    with packer.alone():
+        volumes, entries = packer.pack(fetched)
+        loose = {layout.BOOTSTRAP: BOOTSTRAP_FILE.read_bytes(), layout.READ_ME: b"read me\n"}
+        data = json.loads(to_bytes(base)) | {
+            "name": "toolbox",
+            "tool": {
+                "version": version,
+                "requirements": layout.TOOL_REQUIREMENTS,
+                "uv_wheel": layout.wheel_path(carrier.name),
+            },
+            "volumes": [json.loads(to_bytes(item)) for item in volumes],
+            "entries": [json.loads(to_bytes(item)) for item in entries],
+            "loose": [json.loads(to_bytes(loose_file(*item))) for item in sorted(loose.items())],
+            "files": [{"path": layout.extra_path("파이썬.tar.gz"), "role": "python-runtime"}]
+            if runtime
+            else [],
+        }
+        keys = folder / "k.key.pem", folder / "k.pub.pem"
+        wiring.generate_keys(*keys)
+        digest = packer.finish(
+            Manifest.model_validate_json(json.dumps(data)), loose, wiring.signer(keys[0])
+        )
     shutil.rmtree(wheels)
     return ToolBundle(packer.out, keys[1], digest)
 

@@ -150,3 +150,8 @@ def test_a_file_address_is_copied(tmp_path: Path) -> None:
     assert (tmp_path / "f").read_bytes() == DATA
     with pytest.raises(SourceError, match="no such file"):
         HttpDownloader(HostIndex()).download((tmp_path / "no").as_uri(), tmp_path / "g", Count())
+
+
+def test_what_is_no_address_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="is no address"):
+        HttpDownloader(HostIndex()).download("http://[bad", tmp_path / "f", Count())
