@@ -152,9 +152,9 @@ def _refuse_unprintable(node: yaml.Node, name: str) -> None:
         return
     for letter in node.value:
         if unicodedata.category(letter) in ("Cc", "Cs") and letter not in "\t\n\r":
-            kind = "half of a surrogate pair" if letter >= "\ud800" else "control character"
+            kind = "half a surrogate pair" if letter >= "\ud800" else "a control character"
             line = node.start_mark.line + 1
-            raise SpecError(f"{name}: line {line}: U+{ord(letter):04X} in the text, a {kind}")
+            raise SpecError(f"{name}: line {line}: U+{ord(letter):04X} in the text, {kind}")
 
 
 def _refuse_wrong_keys(node: yaml.Node, name: str) -> None:

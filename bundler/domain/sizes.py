@@ -39,7 +39,9 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     unit = _UNITS.get(match["unit"].upper()) if match else None
     if match is None or unit is None:
-        raise ValueError(f"{text!r} is not a size; write for example 4GB, 3.9GiB or 4000000000")
+        raise ValueError(
+            f"{text[:40]!r} is not a size; write for example 4GB, 3.9GiB or 4000000000"
+        )
     return int(Decimal(match["figure"]) * unit)
 
 

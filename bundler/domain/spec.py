@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Collection
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
+from bundler.domain import names
 from bundler.domain.record import Record
 from bundler.domain.sizes import MEDIA, human, parse_size
 
-# pydantic's `$` is the very end; Python's would let a newline follow, hence `fullmatch` below.
-NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$"
-MAX_FILENAME_BYTES = 200
-# Linux takes no longer string than 128 KiB to a new process, and a quarter of the stack for all.
-MAX_TEXT_BYTES = 32 * 1024
-MAX_TEXTS_BYTES = 512 * 1024
-# Names that Windows keeps for devices, and characters that it forbids: a bundle may be read there.
-# `format.safepath` refuses the same when it packs; here it is said before anything is downloaded.
-_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE | re.DOTALL)
-_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/]')
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def _no_device(name: str) -> str:
-    if _DEVICE.fullmatch(name):
-        raise ValueError(f"{name!r} is a device name on Windows; give another")
-    return name
-
-
-def _fault_of_filename(name: str) -> str:
-    """Why a file of this name cannot be in a bundle; empty when it can."""
-    if name in ("", ".", ".."):
-        return "no file name"
-    if _FORBIDDEN.search(name):
-        return "with a character that Windows forbids"
-    if unicodedata.normalize("NFC", name) != name:
-        return "not in Unicode normal form NFC"
-    if _bytes(name) > MAX_FILENAME_BYTES:
-        return f"over {MAX_FILENAME_BYTES} bytes"
-    if name[-1] in ". ":
-        return "with a dot or a space at the end"
-    return "a device name on Windows" if _DEVICE.fullmatch(name) else ""
-
-
-Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN), AfterValidator(_no_device)]
+Name = Annotated[
+    str, StringConstraints(pattern=names.NAME_PATTERN), AfterValidator(names.no_device)
+]
 Location = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=4096)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Medium = Literal[
@@ -123,7 +89,7 @@ class ModelRef(Record):
             raise ValueError(
                 "a gguf model is one file: `include` and `exclude` mean nothing for it"
             )
-        if not re.fullmatch(NAME_PATTERN, self.label) or _DEVICE.fullmatch(self.label):
+        if not names.is_name(self.label):
             raise ValueError(f"{self.label!r} cannot be a folder name in the bundle; give `name`")
         return self
 
@@ -153,9 +119,9 @@ class FileRef(Record):
     def _one_origin(self) -> FileRef:
         if (self.path is None) == (self.url is None):
             raise ValueError("give either `path` or `url`")
-        fault = _fault_of_filename(self.filename)
+        fault = names.fault_of_filename(self.filename)
         if fault:
-            raise ValueError(f"{self.filename!r}, the last part of `path` or `url`, is {fault}")
+            raise ValueError(f"{self.filename!r} (end of `path` or `url`) as a file name: {fault}")
         return self
 
     @property
@@ -244,37 +210,17 @@ class Settings(Record):
     @field_validator("env")
     @classmethod
     def _env_can_be_set(cls, env: dict[str, str]) -> dict[str, str]:
-        for name, value in env.items():
-            if not _ENV_NAME.fullmatch(name):
+        for name in env:
+            if not names.is_variable(name):
                 raise ValueError(f"{name!r} is no variable name: letters, digits and _ only")
-            _can_be_passed(f"{name}={value}", name)
-        _can_be_passed_together([f"{name}={value}" for name, value in env.items()])
+        names.check_passable({name: f"{name}={value}" for name, value in env.items()})
         return env
 
     @field_validator("args")
     @classmethod
-    def _args_can_be_passed(cls, args: tuple[str, ...]) -> tuple[str, ...]:
-        for number, text in enumerate(args, 1):
-            _can_be_passed(text, f"argument {number}")
-        _can_be_passed_together(args)
+    def _argscan_be_passed(cls, args: tuple[str, ...]) -> tuple[str, ...]:
+        names.check_passable({f"argument {at}": text for at, text in enumerate(args, 1)})
         return args
-
-
-def _can_be_passed(text: str, what: str) -> None:
-    """The operating system ends each string at a NUL and bounds its length."""
-    if "\0" in text:
-        raise ValueError(f"{what} has a NUL character in it")
-    if _bytes(text) > MAX_TEXT_BYTES:
-        raise ValueError(f"{what} is over {human(MAX_TEXT_BYTES)}")
-
-
-def _can_be_passed_together(texts: Collection[str]) -> None:
-    if sum(map(_bytes, texts)) > MAX_TEXTS_BYTES:
-        raise ValueError(f"together over {human(MAX_TEXTS_BYTES)}")
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
 
 
 class Service(Record):
@@ -429,10 +375,10 @@ class BundleSpec(Record):
     @model_validator(mode="after")
     def _names_fit(self) -> BundleSpec:
         labels = [model.label for model in self.models]
-        _refuse_twins("models", labels)
-        _refuse_twins("files", [file.filename for file in self.files])
-        _refuse_twins("services", [service.name for service in self.services])
-        _refuse_twins("services[].port", [str(service.port) for service in self.services])
+        names.refuse_twins("models", labels)
+        names.refuse_twins("files", [file.filename for file in self.files])
+        names.refuse_twins("services", [service.name for service in self.services])
+        names.refuse_twins("services[].port", [str(service.port) for service in self.services])
         for service in self.services:
             if service.model not in labels:
                 raise ValueError(
@@ -450,11 +396,3 @@ class BundleSpec(Record):
             service.model_copy(update={"settings": service.settings or self.settings})
             for service in services
         )
-
-
-def _refuse_twins(what: str, names: list[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name.casefold() in seen:
-            raise ValueError(f"{what}: {name!r} occurs twice; give each its own name")
-        seen.add(name.casefold())

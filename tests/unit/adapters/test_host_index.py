@@ -106,3 +106,53 @@ def test_a_broken_configuration_is_one_line(bare: Path, monkeypatch: pytest.Monk
     bare.write_text("nonsense\n")
     with pytest.raises(ToolError, match="pip config list"):
         read()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"not toml", b"\xff\xfe", b"pip = 3", b"index = 3", b"index = [3]", b"[[index]]\nurl = 3",
+     b"index-url = 3", b'extra-index-url = "https://a"'],
+)  # fmt: skip
+def test_a_uv_toml_that_uv_would_refuse_is_one_line(
+    bare: Path, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    config = bare.parent / "uv.toml"
+    config.write_bytes(data)
+    monkeypatch.setenv("UV_CONFIG_FILE", str(config))
+    with pytest.raises(ToolError, match=r"reading .*uv\.toml: ") as caught:
+        read()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_uv_toml_that_cannot_be_opened_is_one_line(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    config = bare.parent / "uv.toml"
+    config.touch()
+    monkeypatch.setenv("UV_CONFIG_FILE", str(config))
+    for method in ("is_file", "read_text"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, method, refuse)
+            with pytest.raises(ToolError, match=r"uv\.toml: .*Permission denied"):
+                read()
+
+
+def test_an_address_that_is_none_is_one_line(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_INDEX", "a=https://[h/simple")
+    monkeypatch.setenv("UV_INDEX_A_USERNAME", "me")
+    with pytest.raises(ToolError, match="UV_INDEX: "):
+        read()
+
+
+def test_a_user_without_a_home_has_no_configuration(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setattr(Path, "home", homeless)
+    assert read().default_index is None

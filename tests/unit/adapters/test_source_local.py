@@ -55,13 +55,36 @@ def test_a_folder_is_pinned_with_sizes_and_digests_and_without_histories(
 
 
 @pytest.mark.parametrize(
-    "card", [b"# no front matter", b"---\nlicense: [\n---\n", b"\xff\xfe", b"---\n- a\n---\n"]
+    "card",
+    [
+        b"# no front matter",
+        b"---\nlicense: [\n---\n",
+        b"\xff\xfe",
+        b"---\n\xff: 1\n---\n",
+        b"---\n- a\n---\n",
+        b"---\na: " + b"[" * 50_000 + b"\n---\n",
+        b"---\nlicense: !!timestamp zz\n---\n",
+        b"---\nlicense: !!bool x\n---\n",
+        b"---\nlicense: !!int abc\n---\n",
+        b"---\n? [a]\n: 1\n---\n",
+        b"---\nlicense: 2026-99-99\n---\n",
+        b'---\nlicense: "\\ud800"\n---\n',
+        b"---\nlicense: {a: b}\n---\n",
+        b"---\nlicense: " + b"x" * 300 + b"\n---\n",
+        b"---\na: &a [x]\nlicense: [*a, *a]\n---\n",
+    ],
+    ids=range(15),
 )
 def test_an_unreadable_card_leaves_the_licence_unknown(
     folder: Path, tmp_path: Path, card: bytes
 ) -> None:
     (folder / "README.md").write_bytes(card)
     assert _pin(tmp_path).licence is None
+
+
+def test_several_licences_are_all_told(folder: Path, tmp_path: Path) -> None:
+    (folder / "README.md").write_text("---\nlicense: [mit, apache-2.0]\n---\n")
+    assert _pin(tmp_path).licence == "mit, apache-2.0"
 
 
 def test_filters_cross_folders_and_a_slash_means_all_below(folder: Path, tmp_path: Path) -> None:
@@ -95,6 +118,40 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_link_inside_the_folder_is_followed(folder: Path, tmp_path: Path) -> None:
     (folder / "link.json").symlink_to("config.json")
     assert "link.json" in _paths(_pin(tmp_path))
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    """As the Hugging Face cache lays a model out."""
+    model = tmp_path / "hub" / "models--o--m"
+    root = model / "snapshots" / ("0" * 40)
+    (root / "onnx").mkdir(parents=True)
+    (model / "blobs").mkdir()
+    (model / "blobs" / "b1").write_bytes(b"weights")
+    (root / "model.safetensors").symlink_to("../../blobs/b1")
+    (root / "onnx" / "model.onnx").symlink_to("../../../blobs/b1")
+    return root
+
+
+def test_a_snapshot_of_the_hugging_face_cache_may_be_named(snapshot: Path, tmp_path: Path) -> None:
+    (tmp_path / "short").symlink_to(snapshot)
+    for path in (str(snapshot), "short"):
+        model = _pin(tmp_path, path)
+        assert _paths(model) == ["model.safetensors", "onnx/model.onnx"]
+        assert {file.size for file in model.files} == {7}
+        LocalSource().fetch(model, model.files[0], tmp_path, tmp_path, Count())
+
+
+@pytest.mark.parametrize("target", ["../../refs", "/etc/hostname", "../../../models--o--x/blobs/b"])
+def test_a_snapshots_link_leads_to_its_own_blobs_only(
+    snapshot: Path, tmp_path: Path, target: str
+) -> None:
+    (snapshot / "../../refs").write_text("x")
+    (tmp_path / "hub/models--o--x/blobs").mkdir(parents=True)
+    (tmp_path / "hub/models--o--x/blobs/b").write_text("x")
+    (snapshot / "config.json").symlink_to(target)
+    with pytest.raises(SourceError, match="leads out of the folder"):
+        _pin(tmp_path, str(snapshot))
 
 
 @pytest.mark.parametrize(
