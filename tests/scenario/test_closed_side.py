@@ -286,9 +286,7 @@ def test_a_failed_install_leaves_the_old_release_in_use(site: Any, tmp_path: Pat
 def test_a_file_that_drifted_in_the_store_is_not_installed(site: Any) -> None:
     here = site()
     here.bring()
-    big = max(
-        (here.root / "store").rglob("*"), key=lambda p: p.stat().st_size if p.is_file() else 0
-    )
+    _, big = the_model(here.root)
     big.chmod(0o644)
     data = bytearray(big.read_bytes())
     data[100] ^= 1
