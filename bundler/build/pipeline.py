@@ -11,6 +11,7 @@ from bundler.build.pack import Packer, loose_file
 from bundler.build.readme import read_me
 from bundler.build.resolve import resolve, spec_digest
 from bundler.build.store import Blob, ContentStore
+from bundler.build.wheelcheck import check_wheels
 from bundler.domain.lock import Lock, LockedWheel
 from bundler.domain.manifest import (
     Entry,
@@ -152,6 +153,7 @@ def build(
     with store.held(tools.progress.note):
         fetched = fetcher.fetch(lock)
     _check_against_lock(lock, fetched)
+    check_wheels(fetched, lock.target)
     packer = Packer(
         out=out,
         limit=spec.volumes.limit,

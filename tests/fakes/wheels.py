@@ -16,11 +16,13 @@ def make_wheel(
     scripts: dict[str, str] | None = None,
     requires: tuple[str, ...] = (),
     tag: str = "py3-none-any",
+    requires_python: str | None = None,
 ) -> Path:
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     metadata += "".join(f"Requires-Dist: {item}\n" for item in requires)
+    metadata += f"Requires-Python: {requires_python}\n" if requires_python else ""
     content = dict(files)
     content[f"{info}/METADATA"] = metadata.encode()
     content[f"{info}/WHEEL"] = (

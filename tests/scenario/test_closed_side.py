@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -272,7 +273,9 @@ def test_a_failed_install_leaves_the_old_release_in_use(site: Any, tmp_path: Pat
     broken = SmallBundle(tmp_path / "broken", port=here.small.port, bundle_name="broken")
     broken.prepare()
     wheel = next((broken.folder / "wheels").glob("toy_engine*.whl"))
-    wheel.write_bytes(b"PK not a wheel at all")
+    with zipfile.ZipFile(wheel, "w") as archive:
+        # Metadata enough for the builder; no WHEEL file, so that uv refuses it.
+        archive.writestr("toy_engine-1.0.dist-info/METADATA", "Name: toy-engine\nVersion: 1.0\n")
     broken.build_only()
     here.do("import", str(broken.out), "--key", str(broken.public), "--quiet")
     here.do("install", "--quiet", code=12)
