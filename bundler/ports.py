@@ -13,7 +13,9 @@ from typing import Protocol
 
 from bundler.domain.facts import AcceptanceRecord
 from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
-from bundler.domain.spec import ModelRef, Service, Target
+from bundler.domain.sources import ModelRef
+from bundler.domain.spec import Service
+from bundler.domain.target import Target
 
 
 class Clock(Protocol):

@@ -34,7 +34,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]
 )
 
 from bundler.domain.lock import LockedFile, LockedModel
-from bundler.domain.spec import ModelRef
+from bundler.domain.sources import ModelRef
 from bundler.errors import BundlerError, FormatError, SourceError, disk_errors
 from bundler.format.safepath import check_path
 from bundler.ports import Task

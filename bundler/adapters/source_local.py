@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from bundler.domain.lock import LockedFile, LockedModel
-from bundler.domain.spec import ModelRef
+from bundler.domain.sources import ModelRef
 from bundler.errors import FormatError, SourceError
 from bundler.format.digests import digest_file
 from bundler.format.safepath import check_path

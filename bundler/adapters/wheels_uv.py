@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 import tomli
 
 from bundler.domain.lock import LockedWheel
-from bundler.domain.spec import Target
+from bundler.domain.target import Target
 from bundler.errors import ResolveError, ToolError
 from bundler.ports import CommandRunner, HostIndex, WheelRequest
 

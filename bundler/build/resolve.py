@@ -9,7 +9,8 @@ from urllib.parse import unquote, urlsplit
 from bundler.build.tags import parse_wheel
 from bundler.build.toolwheel import NAME, tool_version
 from bundler.domain.lock import Lock, LockedExtra, LockedWheel
-from bundler.domain.spec import BundleSpec, FileRef
+from bundler.domain.sources import FileRef
+from bundler.domain.spec import BundleSpec
 from bundler.errors import SourceError, SpecError, disk_errors
 from bundler.format.codec import to_bytes
 from bundler.format.digests import sha256_hex

@@ -13,7 +13,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import BuildTag, NormalizedName, parse_wheel_filename
 from packaging.version import Version
 
-from bundler.domain.spec import Target
+from bundler.domain.target import Target
 
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}
 # glibc 2.5 is manylinux1's; manylinux for aarch64 begins with 2.17 (PEP 599).

@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from bundler.build.fetch import Fetched
-from bundler.domain.spec import Target
+from bundler.domain.target import Target
 from bundler.errors import IntegrityError, ResolveError
 
 _MAX_METADATA = 4 * 2**20

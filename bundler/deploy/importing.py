@@ -15,7 +15,7 @@ from bundler.deploy.root import ORDER_FILE, Root
 from bundler.deploy.storing import StoreSink
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.sizes import human
-from bundler.domain.verdict import Finding
+from bundler.domain.verdict import Damage
 from bundler.errors import SpaceError, TrustError, disk_errors
 from bundler.format import layout
 from bundler.format.codec import to_bytes
@@ -32,7 +32,7 @@ class Imported:
     """The state after an import."""
 
     verified: VerifiedManifest
-    findings: tuple[Finding, ...]
+    findings: tuple[Damage, ...]
     missing_volumes: tuple[str, ...]
 
     @property
@@ -92,9 +92,9 @@ def _bring_in(
     present: dict[str, Path],
     form: VolumeFormat,
     progress: Progress,
-) -> list[Finding]:
+) -> list[Damage]:
     parts = placed_parts(verified.manifest)
-    findings: list[Finding] = []
+    findings: list[Damage] = []
     sink = StoreSink(root, verified.manifest)
     _check_room(root, sink.bytes_missing())
     with progress.task("import", sum(p.stat().st_size for p in present.values())) as task, sink:

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from bundler.deploy.root import Root
 from bundler.domain.manifest import Entry, Manifest
-from bundler.domain.verdict import Finding
+from bundler.domain.verdict import Damage
 from bundler.errors import disk_errors
 from bundler.format.digests import digest_file
 from bundler.format.volumes import PlacedPart
@@ -33,7 +33,7 @@ class StoreSink:
         self._root = root
         self._entries: dict[str, Entry] = {entry.sha256: entry for entry in manifest.entries}
         self.stored = {sha for sha, entry in self._entries.items() if self._is_stored(entry)}
-        self.findings: list[Finding] = []
+        self.findings: list[Damage] = []
         self._done = {sha: self._read_list(sha) for sha in self._entries if sha not in self.stored}
         self._open: tuple[str, BinaryIO] | None = None
 
@@ -100,7 +100,7 @@ class StoreSink:
                 self._done[entry.sha256] = set()
                 what = "its parts are right, but the manifest names another SHA-256 for the whole"
                 self.findings.append(
-                    Finding(where=entry.path, what=what, expected=entry.sha256, found=found)
+                    Damage(where=entry.path, what=what, expected=entry.sha256, found=found)
                 )
                 return
             path.chmod(0o444)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.domain.manifest import Entry, Manifest, VerifiedManifest, VolumeEntry
-from bundler.domain.verdict import Finding
+from bundler.domain.verdict import Damage
 from bundler.errors import IntegrityError, MissingVolumeError, disk_errors
 from bundler.format import layout
 from bundler.format.checksums import checksums
@@ -25,7 +25,7 @@ class Verification:
     """What was found in a folder."""
 
     verified: VerifiedManifest
-    findings: tuple[Finding, ...]
+    findings: tuple[Damage, ...]
     missing: tuple[str, ...]
     strangers: tuple[str, ...]
 
@@ -68,7 +68,7 @@ def verify(
     total = sum(volume.size for volume in manifest.volumes) + sum(entry.size for entry in cut)
     with progress.task("verify", total) as task:
         findings = [
-            *(Finding(where=name, what="not a regular file") for name in sorted(known & others)),
+            *(Damage(where=name, what="not a regular file") for name in sorted(known & others)),
             *_beside(folder, verified),
             *_volumes(files, manifest, form, task),
         ]
@@ -83,7 +83,7 @@ def verify(
     )
 
 
-def _beside(folder: Path, verified: VerifiedManifest) -> Iterable[Finding]:
+def _beside(folder: Path, verified: VerifiedManifest) -> Iterable[Damage]:
     """The small files beside the volumes."""
     for loose in verified.manifest.loose:
         path = folder / loose.name
@@ -91,7 +91,7 @@ def _beside(folder: Path, verified: VerifiedManifest) -> Iterable[Finding]:
             with disk_errors("reading", path):
                 found = digest_file(path).sha256
             if found != loose.sha256:
-                yield Finding(
+                yield Damage(
                     where=loose.name, what="changed", expected=f"sha256 {loose.sha256}", found=found
                 )
     sums = folder / layout.CHECKSUMS
@@ -101,17 +101,17 @@ def _beside(folder: Path, verified: VerifiedManifest) -> Iterable[Finding]:
             signed = sha256_hex(signature.read_bytes()) if signature.is_file() else None
             found_sums = sums.read_bytes()
         if found_sums != checksums(verified.manifest, verified.digest, signed):
-            yield Finding(
+            yield Damage(
                 where=layout.CHECKSUMS, what="changed: it does not agree with the signed manifest"
             )
 
 
 def _volumes(
     files: Mapping[str, Path], manifest: Manifest, form: VolumeFormat, task: Task
-) -> list[Finding]:
+) -> list[Damage]:
     parts = placed_parts(manifest)
 
-    def check(volume: VolumeEntry, shared: Task) -> tuple[Finding, ...]:
+    def check(volume: VolumeEntry, shared: Task) -> tuple[Damage, ...]:
         regions = volume_regions(volume, parts[volume.name], form)
         return scan_volume(files[volume.name], volume, regions, parts[volume.name], shared)
 
@@ -119,14 +119,14 @@ def _volumes(
     return [f for found in in_parallel(READERS, check, there, task) for f in found]
 
 
-def _cut_entries(files: Mapping[str, Path], cut: Sequence[Entry], task: Task) -> list[Finding]:
+def _cut_entries(files: Mapping[str, Path], cut: Sequence[Entry], task: Task) -> list[Damage]:
     """A whole file's SHA-256 follows from no part's; it is what the store will trust."""
 
-    def check(entry: Entry, shared: Task) -> Finding | None:
+    def check(entry: Entry, shared: Task) -> Damage | None:
         found = joined_sha256(entry, files, shared)
         if found == entry.sha256:
             return None
         what = "its parts are right, but the manifest names another SHA-256 for the whole file"
-        return Finding(where=entry.path, what=what, expected=entry.sha256, found=found)
+        return Damage(where=entry.path, what=what, expected=entry.sha256, found=found)
 
     return [finding for finding in in_parallel(READERS, check, cut, task) if finding]

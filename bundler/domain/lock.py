@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bundler.domain.record import Record
-from bundler.domain.spec import Sha256, Target
+from bundler.domain.record import Record, Sha256
+from bundler.domain.target import Target
 
 LOCK_VERSION = 1
 

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from bundler.domain.record import Record
-from bundler.domain.spec import Acceptance, Name, Service, Sha256, Target
+from bundler.domain.record import Name, Record, Sha256
+from bundler.domain.spec import Acceptance, Service
+from bundler.domain.target import Target
 
 FORMAT_VERSION = 1
 MAX_BYTES = 2**62

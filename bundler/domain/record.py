@@ -1,8 +1,18 @@
-"""The base of every type that crosses a stage: frozen, strict about keys, no I/O."""
+"""The base of every type that crosses a stage (frozen, strict about keys, no I/O), and its fields."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+
+from bundler.domain import names
+
+Name = Annotated[
+    str, StringConstraints(pattern=names.NAME_PATTERN), AfterValidator(names.no_device)
+]
+Location = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=4096)]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Record(BaseModel):

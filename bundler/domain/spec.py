@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from bundler.domain import names
-from bundler.domain.record import Record
+from bundler.domain.record import Name, Record
 from bundler.domain.sizes import MEDIA, human, parse_size
+from bundler.domain.sources import EngineRef, FileRef, ModelRef
+from bundler.domain.target import Target
 
-Name = Annotated[
-    str, StringConstraints(pattern=names.NAME_PATTERN), AfterValidator(names.no_device)
-]
-Location = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=4096)]
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Medium = Literal[
     "fat32", "exfat", "dvd", "dvd-dl", "bd25", "bd50", "16GB-usb", "32GB-usb", "64GB-usb"
 ]
@@ -24,149 +20,6 @@ Metric = Literal[
     "itl_ms_p95", "e2e_ms_p95", "success_rate",
 ]  # fmt: skip
 MIN_VOLUME_BYTES = 64 * 1024
-
-
-class Gpu(Record):
-    """GPUs of one kind in the target machine."""
-
-    model: str = Field(description="Product name, for example `NVIDIA H200`.")
-    count: int = Field(1, ge=1, le=64, description="How many of them.")
-
-
-class Target(Record):
-    """The closed machine that the bundle is built for."""
-
-    os: Literal["linux"] = Field("linux", description="Operating system.")
-    arch: Literal["x86_64", "aarch64"] = Field("x86_64", description="Processor architecture.")
-    python: Literal["3.10", "3.11", "3.12", "3.13", "3.14"] = Field(
-        description="CPython minor version on the target."
-    )
-    glibc: str = Field(
-        pattern=r"^2\.[0-9]{1,2}$", description="The target's glibc (`ldd --version`), e.g. `2.31`."
-    )
-    cuda: str | None = Field(
-        None,
-        pattern=r"^[0-9]{1,3}\.[0-9]{1,3}$",
-        description="Newest CUDA that the target's driver supports.",
-    )
-    gpus: tuple[Gpu, ...] = Field((), max_length=64, description="GPUs in the target.")
-
-
-class ModelRef(Record):
-    """A model to carry."""
-
-    source: Literal["hub", "local", "gguf"] = Field(
-        "hub", description="`hub`: Hugging Face Hub; `local`: a folder; `gguf`: one GGUF file."
-    )
-    name: Name | None = Field(None, description="Folder name in the bundle; from repo or path.")
-    repo: str | None = Field(
-        None,
-        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*/[A-Za-z0-9_][A-Za-z0-9_.-]*$",
-        max_length=200,
-        description="Hub repository, `owner/name`.",
-    )
-    path: Location | None = Field(None, description="Folder or file, relative to the spec.")
-    revision: str | None = Field(
-        None, description="Commit, branch or tag on the Hub; the lock pins the commit."
-    )
-    include: tuple[str, ...] = Field(
-        (), max_length=1000, description="Glob patterns of files to take; all if none."
-    )
-    exclude: tuple[str, ...] = Field(
-        (), max_length=1000, description="Glob patterns of files to leave out."
-    )
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> ModelRef:
-        if self.source == "hub":
-            if not self.repo or self.path:
-                raise ValueError("a model from the hub needs `repo`, and no `path`")
-            if not self.revision:
-                raise ValueError("a model from the hub needs `revision` (a commit, branch or tag)")
-        elif not self.path or self.repo or self.revision:
-            raise ValueError(f"a {self.source} model needs `path`, and no `repo` or `revision`")
-        if self.source == "gguf" and (self.include or self.exclude):
-            raise ValueError(
-                "a gguf model is one file: `include` and `exclude` mean nothing for it"
-            )
-        if not names.is_name(self.label):
-            raise ValueError(f"{self.label!r} cannot be a folder name in the bundle; give `name`")
-        return self
-
-    @property
-    def label(self) -> str:
-        """The model's folder name in the bundle."""
-        origin = self.repo or self.path or ""
-        return self.name or origin.rstrip("/").rsplit("/", 1)[-1]
-
-
-class FileRef(Record):
-    """Any other file to carry: a driver, a Python runtime, a container image, OS packages."""
-
-    path: Location | None = Field(None, description="File, relative to the spec.")
-    url: str | None = Field(
-        None,
-        pattern=r"^https?://[^\x00-\x20\x7f]+$",
-        max_length=4096,
-        description="Where to download it.",
-    )
-    sha256: Sha256 = Field(description="The SHA-256 that the file must have.")
-    role: Literal["driver", "python-runtime", "container-image", "os-package", "other"] = Field(
-        "other", description="What it is for. A `python-runtime` is used at install."
-    )
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> FileRef:
-        if (self.path is None) == (self.url is None):
-            raise ValueError("give either `path` or `url`")
-        fault = names.fault_of_filename(self.filename)
-        if fault:
-            raise ValueError(f"{self.filename!r} (end of `path` or `url`) as a file name: {fault}")
-        return self
-
-    @property
-    def filename(self) -> str:
-        """The last part of the path or address; empty when that ends in a slash."""
-        origin = self.path if self.path is not None else urlsplit(self.url or "").path
-        return origin.rsplit("/", 1)[-1]
-
-
-class EngineRef(Record):
-    """The inference engine and how its wheels are found."""
-
-    name: Literal["vllm", "llama.cpp"] = Field(description="Engine.")
-    version: str = Field(
-        pattern=r"^[0-9][A-Za-z0-9._+!-]{0,99}$", description="Exact version of its package."
-    )
-    package: str | None = Field(
-        None, description="Distribution that holds the engine; `vllm` for vLLM when left out."
-    )
-    extras: tuple[str, ...] = Field((), max_length=100, description="Extras of the package.")
-    index: str | None = Field(
-        None, pattern=r"^(https?|file)://", description="An index to ask before the host's own."
-    )
-    requirements: tuple[str, ...] = Field(
-        (),
-        max_length=1000,
-        description="Further requirements to resolve with it, e.g. `torch==2.13.0+cpu`.",
-    )
-    exclude: tuple[str, ...] = Field(
-        (), max_length=1000, description="Packages to leave out of the closure."
-    )
-    wheels: tuple[Location, ...] = Field(
-        (), max_length=1000, description="Local wheels to add, relative to the spec."
-    )
-
-    @model_validator(mode="after")
-    def _package(self) -> EngineRef:
-        if self.name == "llama.cpp" and not self.package:
-            raise ValueError("llama.cpp needs `package`: the distribution with llama-server in it")
-        return self
-
-    @property
-    def distribution(self) -> str:
-        """The distribution that holds the engine."""
-        return self.package or self.name
 
 
 class Settings(Record):

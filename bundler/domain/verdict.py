@@ -9,7 +9,7 @@ from pydantic import Field
 from bundler.domain.record import Record
 
 
-class Finding(Record):
+class Damage(Record):
     """Something wrong with the bundle: where, what was promised, what was found."""
 
     where: str = Field(description="File beside the volumes, or `volume: path inside`.")

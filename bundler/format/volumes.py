@@ -17,7 +17,7 @@ from typing import Protocol
 from cryptography.hazmat.primitives import hashes
 
 from bundler.domain.manifest import Entry, Manifest, Part, VolumeEntry
-from bundler.domain.verdict import Finding
+from bundler.domain.verdict import Damage
 from bundler.errors import FormatError, disk_errors
 from bundler.format.digests import CHUNK, read_chunks
 from bundler.ports import Member, Region, Task, VolumeFormat
@@ -82,7 +82,7 @@ def scan_volume(
     parts: Sequence[PlacedPart],
     task: Task,
     sink: PartSink | None = None,
-) -> tuple[Finding, ...]:
+) -> tuple[Damage, ...]:
     """Check one volume in one pass, and hand the data on.
 
     Args:
@@ -97,7 +97,7 @@ def scan_volume(
     Returns:
         What is wrong, in order; empty when every byte is right.
     """
-    findings: list[Finding] = []
+    findings: list[Damage] = []
     promised = volume.size
     whole = hashes.Hash(hashes.SHA256()) if sink is None else None
     with disk_errors("reading", path), path.open("rb", buffering=0) as file:
@@ -113,11 +113,11 @@ def scan_volume(
             cut = next((r.label for r in regions if r.offset + r.size > size), "")
             where = f"{path.name}: {cut}" if cut else path.name
             findings.append(
-                Finding(where=where, what=what, expected=f"{promised} bytes", found=f"{size} bytes")
+                Damage(where=where, what=what, expected=f"{promised} bytes", found=f"{size} bytes")
             )
     if whole is not None and not findings and (found := whole.finalize().hex()) != volume.sha256:
         what = "the manifest names another SHA-256 for the volume than its parts give"
-        findings.append(Finding(where=path.name, what=what, expected=volume.sha256, found=found))
+        findings.append(Damage(where=path.name, what=what, expected=volume.sha256, found=found))
     return tuple(findings)
 
 
@@ -129,7 +129,7 @@ def _check_region(
     task: Task,
     sink: PartSink | None,
     whole: hashes.Hash | None,
-) -> Finding | None:
+) -> Damage | None:
     if region.member is None:
         found = b"".join(_read_at(file, region))
         if whole is not None:
@@ -137,7 +137,7 @@ def _check_region(
         task.advance(region.size)
         if found == region.literal:
             return None
-        return Finding(where=f"{volume}: {region.label}", what="ZIP structure changed")
+        return Damage(where=f"{volume}: {region.label}", what="ZIP structure changed")
     placed = parts[region.member]
     if sink is not None and not sink.wants(placed):
         task.advance(region.size)
@@ -157,7 +157,7 @@ def _check_region(
         if sink is not None:
             sink.good(placed)
         return None
-    return Finding(
+    return Damage(
         where=f"{volume}: {placed.part.member}",
         what="changed",
         expected=f"sha256 {placed.part.sha256}",

@@ -12,7 +12,7 @@ from bundler import wiring
 from bundler.build.toolwheel import write_tool_wheel
 from bundler.cli.console import SilentProgress
 from bundler.domain.lock import LockedWheel
-from bundler.domain.spec import Target
+from bundler.domain.target import Target
 from bundler.errors import ResolveError
 from bundler.ports import WheelRequest
 

@@ -11,7 +11,8 @@ from bundler.domain.manifest import (
     ShippedTool,
     VerifiedManifest,
 )
-from bundler.domain.spec import Acceptance, Slo, Target
+from bundler.domain.spec import Acceptance, Slo
+from bundler.domain.target import Target
 from bundler.domain.verdict import Verdict
 from tests.unit.accept.fake_chat import Behaviour, CountingProgress, FakeChat, SimulatedTime
 

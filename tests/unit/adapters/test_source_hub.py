@@ -10,7 +10,7 @@ from huggingface_hub import HfApi, close_session, constants, hf_hub_download
 from bundler.adapters.source_hub import HubSource
 from bundler.demo.hub import Fault, LoopbackHub
 from bundler.domain.lock import LockedFile, LockedModel
-from bundler.domain.spec import ModelRef
+from bundler.domain.sources import ModelRef
 from bundler.errors import SourceError, SpaceError
 from bundler.format.digests import digest_bytes, git_blob_sha1
 from tests.fakes.ports import Count

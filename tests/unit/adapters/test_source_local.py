@@ -7,7 +7,7 @@ import pytest
 
 from bundler.adapters.source_local import GgufSource, LocalSource
 from bundler.domain.lock import LockedModel
-from bundler.domain.spec import ModelRef
+from bundler.domain.sources import ModelRef
 from bundler.errors import SourceError
 from bundler.format.digests import digest_bytes
 from tests.fakes.ports import Count

@@ -3,7 +3,7 @@
 import pytest
 
 from bundler.build.tags import best_wheel
-from bundler.domain.spec import Target
+from bundler.domain.target import Target
 
 TARGET = Target(python="3.12", glibc="2.31")
 

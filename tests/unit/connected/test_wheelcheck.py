@@ -7,7 +7,7 @@ import pytest
 from bundler.build.fetch import Fetched
 from bundler.build.store import Blob
 from bundler.build.wheelcheck import check_wheels
-from bundler.domain.spec import Target
+from bundler.domain.target import Target
 from bundler.errors import IntegrityError, ResolveError
 from bundler.format.digests import digest_file
 from tests.fakes.wheels import make_wheel

@@ -8,19 +8,10 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from bundler.domain.facts import Quantiles
+from bundler.domain.record import Name
 from bundler.domain.sizes import parse_size
-from bundler.domain.spec import (
-    Acceptance,
-    BundleSpec,
-    Expected,
-    FileRef,
-    ModelRef,
-    Name,
-    Service,
-    Settings,
-    Slo,
-    Volumes,
-)
+from bundler.domain.sources import FileRef, ModelRef
+from bundler.domain.spec import Acceptance, BundleSpec, Expected, Service, Settings, Slo, Volumes
 from bundler.errors import FormatError
 from bundler.format.safepath import check_path
 

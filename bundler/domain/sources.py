@@ -1,0 +1,128 @@
+"""Where what a bundle carries comes from: models, files, and the engine's wheels."""
+
+from __future__ import annotations
+
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, model_validator
+
+from bundler.domain import names
+from bundler.domain.record import Location, Name, Record, Sha256
+
+
+class ModelRef(Record):
+    """A model to carry."""
+
+    source: Literal["hub", "local", "gguf"] = Field(
+        "hub", description="`hub`: Hugging Face Hub; `local`: a folder; `gguf`: one GGUF file."
+    )
+    name: Name | None = Field(None, description="Folder name in the bundle; from repo or path.")
+    repo: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*/[A-Za-z0-9_][A-Za-z0-9_.-]*$",
+        max_length=200,
+        description="Hub repository, `owner/name`.",
+    )
+    path: Location | None = Field(None, description="Folder or file, relative to the spec.")
+    revision: str | None = Field(
+        None, description="Commit, branch or tag on the Hub; the lock pins the commit."
+    )
+    include: tuple[str, ...] = Field(
+        (), max_length=1000, description="Glob patterns of files to take; all if none."
+    )
+    exclude: tuple[str, ...] = Field(
+        (), max_length=1000, description="Glob patterns of files to leave out."
+    )
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> ModelRef:
+        if self.source == "hub":
+            if not self.repo or self.path:
+                raise ValueError("a model from the hub needs `repo`, and no `path`")
+            if not self.revision:
+                raise ValueError("a model from the hub needs `revision` (a commit, branch or tag)")
+        elif not self.path or self.repo or self.revision:
+            raise ValueError(f"a {self.source} model needs `path`, and no `repo` or `revision`")
+        if self.source == "gguf" and (self.include or self.exclude):
+            raise ValueError(
+                "a gguf model is one file: `include` and `exclude` mean nothing for it"
+            )
+        if not names.is_name(self.label):
+            raise ValueError(f"{self.label!r} cannot be a folder name in the bundle; give `name`")
+        return self
+
+    @property
+    def label(self) -> str:
+        """The model's folder name in the bundle."""
+        origin = self.repo or self.path or ""
+        return self.name or origin.rstrip("/").rsplit("/", 1)[-1]
+
+
+class FileRef(Record):
+    """Any other file to carry: a driver, a Python runtime, a container image, OS packages."""
+
+    path: Location | None = Field(None, description="File, relative to the spec.")
+    url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\x00-\x20\x7f]+$",
+        max_length=4096,
+        description="Where to download it.",
+    )
+    sha256: Sha256 = Field(description="The SHA-256 that the file must have.")
+    role: Literal["driver", "python-runtime", "container-image", "os-package", "other"] = Field(
+        "other", description="What it is for. A `python-runtime` is used at install."
+    )
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> FileRef:
+        if (self.path is None) == (self.url is None):
+            raise ValueError("give either `path` or `url`")
+        fault = names.fault_of_filename(self.filename)
+        if fault:
+            raise ValueError(f"{self.filename!r} (end of `path` or `url`) as a file name: {fault}")
+        return self
+
+    @property
+    def filename(self) -> str:
+        """The last part of the path or address; empty when that ends in a slash."""
+        origin = self.path if self.path is not None else urlsplit(self.url or "").path
+        return origin.rsplit("/", 1)[-1]
+
+
+class EngineRef(Record):
+    """The inference engine and how its wheels are found."""
+
+    name: Literal["vllm", "llama.cpp"] = Field(description="Engine.")
+    version: str = Field(
+        pattern=r"^[0-9][A-Za-z0-9._+!-]{0,99}$", description="Exact version of its package."
+    )
+    package: str | None = Field(
+        None, description="Distribution that holds the engine; `vllm` for vLLM when left out."
+    )
+    extras: tuple[str, ...] = Field((), max_length=100, description="Extras of the package.")
+    index: str | None = Field(
+        None, pattern=r"^(https?|file)://", description="An index to ask before the host's own."
+    )
+    requirements: tuple[str, ...] = Field(
+        (),
+        max_length=1000,
+        description="Further requirements to resolve with it, e.g. `torch==2.13.0+cpu`.",
+    )
+    exclude: tuple[str, ...] = Field(
+        (), max_length=1000, description="Packages to leave out of the closure."
+    )
+    wheels: tuple[Location, ...] = Field(
+        (), max_length=1000, description="Local wheels to add, relative to the spec."
+    )
+
+    @model_validator(mode="after")
+    def _package(self) -> EngineRef:
+        if self.name == "llama.cpp" and not self.package:
+            raise ValueError("llama.cpp needs `package`: the distribution with llama-server in it")
+        return self
+
+    @property
+    def distribution(self) -> str:
+        """The distribution that holds the engine."""
+        return self.package or self.name
