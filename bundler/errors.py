@@ -154,6 +154,15 @@ class FileAccessError(BundlerError):
     default_hint = "Check the owner, the mount and the disk, then run the same command again."
 
 
+class IncompatibleError(BundlerError):
+    """What was resolved cannot work on the target, and that is known before the trip."""
+
+    exit_code = 21
+    default_hint = (
+        "`airbundle plan SPEC` shows every finding; `airbundle plan --explain CODE` explains one."
+    )
+
+
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 

@@ -10,10 +10,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+from zipfile import ZipFile
 
+from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.facts import AcceptanceRecord
+from bundler.domain.findings import Finding
 from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
-from bundler.domain.sources import ModelRef
+from bundler.domain.model_facts import ModelFacts
+from bundler.domain.needs import Tool
+from bundler.domain.sources import IndexRef, ModelRef
 from bundler.domain.spec import Service
 from bundler.domain.target import Target
 
@@ -107,6 +112,11 @@ class ModelSource(Protocol):
         files are read where they lie counts nothing.
         """
 
+    def read(
+        self, model: LockedModel, file: LockedFile, base: Path, start: int, length: int
+    ) -> bytes:
+        """Bytes `start` to `start + length` of one file, fewer at its end, without fetching it."""
+
 
 @dataclass(frozen=True)
 class WheelRequest:
@@ -117,6 +127,12 @@ class WheelRequest:
     exclude: tuple[str, ...] = ()
     index: str | None = None
     find_links: tuple[Path, ...] = ()
+    indexes: tuple[IndexRef, ...] = ()
+    constraints: tuple[str, ...] = ()
+    exclude_newer: str | None = None
+    build_sdists: bool = False
+    only_links: bool = False
+    """Ask no index, only `find_links`."""
 
 
 class WheelResolver(Protocol):
@@ -124,6 +140,13 @@ class WheelResolver(Protocol):
 
     def resolve(self, request: WheelRequest) -> tuple[LockedWheel, ...]:
         """Every wheel of the closure for the target, one for each package, sorted by name."""
+
+
+class WheelReader(Protocol):
+    """Looks into wheels without installing them. Raises only `SourceError` (or of the disk)."""
+
+    def open(self, wheel: LockedWheel) -> AbstractContextManager[ZipFile]:
+        """The wheel as an archive; of one that lies on an index, only what is read is brought."""
 
 
 class Downloader(Protocol):
@@ -223,14 +246,49 @@ class LaunchPlan:
     health_path: str = "/health"
 
 
+@dataclass(frozen=True)
+class Situation:
+    """One service on its target, with all that the shipped bytes say about engine and model.
+
+    `engine` and `model` are None when they could not be read; `packages` is the engine's closure,
+    normalized name -> version.
+    """
+
+    service: Service
+    version: str
+    target: Target
+    packages: Mapping[str, str]
+    engine: EngineFacts | None
+    model: ModelFacts | None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What an engine adapter says of a situation: findings, and settings that are safe and needed.
+
+    `env` and `args` are added to the service's own, which win.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    args: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
+
+
 class EngineAdapter(Protocol):
-    """Turns settings into a command line. Pure. Raises only `SpecError`."""
+    """Turns settings into a command line, and judges them. Pure. Raises only `SpecError`."""
 
     def plan(self, install: Install, service: Service) -> LaunchPlan:
         """The command, the environment and the health address of a service."""
 
     def check(self, service: Service, version: str) -> None:
         """Refuse settings that this engine version cannot honour."""
+
+    def facts(self, wheel: ZipFile, version: str) -> EngineFacts:
+        """What the engine's wheel says about itself."""
+
+    def review(self, situation: Situation) -> Advice:
+        """Judge a service on its target: what cannot work, what breaks offline, what avoids it."""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,9 @@ class LockedWheel(Record):
     size: int | None = Field(None, ge=0, description="Bytes, when the index tells.")
     sha256: Sha256
     uploaded: str | None = Field(None, description="Upload time by the index, UTC.")
+    xxh3: str | None = Field(None, description="XXH3-128, once it was fetched.")
+    licence: str | None = Field(None, description="As its metadata states it, once fetched.")
+    built: bool = Field(False, description="Built here from an sdist (`build_sdists`).")
 
 
 class LockedExtra(Record):

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from bundler.domain.needs import HostNeeds
 from bundler.domain.record import Name, Record, Sha256
 from bundler.domain.spec import Acceptance, Service
 from bundler.domain.target import Target
@@ -44,6 +45,14 @@ class Entry(Record):
     )
 
 
+class Waived(Record):
+    """An error of the proof that the supplier declared to be no obstacle."""
+
+    code: str
+    what: str
+    reason: str
+
+
 class VolumeEntry(Record):
     """One volume file."""
 
@@ -77,6 +86,7 @@ class ShippedEngine(Record):
     version: str
     distribution: str
     requirements: str = Field(description="Entry path of its hashed requirements file.")
+    exclude: tuple[str, ...] = Field((), description="Dependencies that were left out on purpose.")
 
 
 class ShippedTool(Record):
@@ -108,6 +118,8 @@ class Manifest(Record):
     services: tuple[Service, ...]
     acceptance: Acceptance
     files: tuple[RuntimeFile, ...] = ()
+    needs: HostNeeds = Field(HostNeeds(), description="What the host must have.")
+    waived: tuple[Waived, ...] = ()
     volumes: tuple[VolumeEntry, ...]
     loose: tuple[LooseFile, ...]
     entries: tuple[Entry, ...]

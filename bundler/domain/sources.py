@@ -35,6 +35,15 @@ class ModelRef(Record):
         (), max_length=1000, description="Glob patterns of files to leave out."
     )
 
+    role: Literal["model", "tokenizer", "draft", "adapter"] = Field(
+        "model", description="What it is for; only a `model` must be able to serve by itself."
+    )
+    allow_pickle: tuple[str, ...] = Field(
+        (),
+        max_length=1000,
+        description="Glob patterns of pickle files that may be carried although they run code.",
+    )
+
     @model_validator(mode="after")
     def _one_origin(self) -> ModelRef:
         if self.source == "hub":
@@ -90,6 +99,20 @@ class FileRef(Record):
         return origin.rsplit("/", 1)[-1]
 
 
+class IndexRef(Record):
+    """A further package index."""
+
+    url: str = Field(
+        pattern=r"^(https?|file)://[^\x00-\x20\x7f]+$", max_length=4096, description="Address."
+    )
+    packages: tuple[str, ...] = Field(
+        (),
+        max_length=1000,
+        description="Packages that come from this index and from no other (dependency confusion);"
+        " when empty, it is asked like any other.",
+    )
+
+
 class EngineRef(Record):
     """The inference engine and how its wheels are found."""
 
@@ -103,6 +126,24 @@ class EngineRef(Record):
     extras: tuple[str, ...] = Field((), max_length=100, description="Extras of the package.")
     index: str | None = Field(
         None, pattern=r"^(https?|file)://", description="An index to ask before the host's own."
+    )
+    indexes: tuple[IndexRef, ...] = Field(
+        (), max_length=20, description="Further indexes, each with the packages pinned to it."
+    )
+    constraints: tuple[str, ...] = Field(
+        (), max_length=1000, description="Constraints on the closure, e.g. `numpy<2.3`."
+    )
+    exclude_newer: str | None = Field(
+        None,
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]{2}))?$",
+        description="Leave out what was uploaded after this date (`2026-03-20`).",
+    )
+    build_sdists: bool = Field(
+        False,
+        description="Build wheels of packages that have none; runs their build code on this host.",
+    )
+    resolver: Literal["uv", "pip-tools"] = Field(
+        "uv", description="`pip-tools` only for a target equal to this host."
     )
     requirements: tuple[str, ...] = Field(
         (),

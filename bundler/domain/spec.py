@@ -205,6 +205,14 @@ class Acceptance(Record):
         return self
 
 
+class Waiver(Record):
+    """A finding that was looked at and is accepted; it is shown as a warning from then on."""
+
+    code: str = Field(max_length=100, description="Code of the finding.")
+    subject: str | None = Field(None, description="Only for this subject; any when absent.")
+    reason: str = Field(min_length=1, max_length=1000, description="Why it is no obstacle here.")
+
+
 class BundleSpec(Record):
     """One LLM service to carry across the gap."""
 
@@ -221,6 +229,9 @@ class BundleSpec(Record):
         (),
         max_length=100,
         description="Servers to start; one for the first model when empty.",
+    )
+    waivers: tuple[Waiver, ...] = Field(
+        (), max_length=100, description="Errors of `plan` that are no obstacle here, with reasons."
     )
     volumes: Volumes = Volumes()
     acceptance: Acceptance = Acceptance()

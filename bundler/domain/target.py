@@ -8,6 +8,8 @@ from pydantic import Field
 
 from bundler.domain.record import Record
 
+ToolName = Literal["gcc", "g++", "nvcc", "ninja", "python-headers", "cuda-compat"]
+
 
 class Gpu(Record):
     """GPUs of one kind in the target machine."""
@@ -30,6 +32,16 @@ class Target(Record):
     cuda: str | None = Field(
         None,
         pattern=r"^[0-9]{1,3}\.[0-9]{1,3}$",
-        description="Newest CUDA that the target's driver supports.",
+        description="Newest CUDA that the target's driver supports (`nvidia-smi`, top right).",
+    )
+    driver: str | None = Field(
+        None,
+        pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){0,3}$",
+        description="The target's NVIDIA driver, e.g. `570.124.06`.",
+    )
+    tools: tuple[ToolName, ...] = Field(
+        (),
+        max_length=20,
+        description="What the target has for compiling at run time; nothing is assumed.",
     )
     gpus: tuple[Gpu, ...] = Field((), max_length=64, description="GPUs in the target.")

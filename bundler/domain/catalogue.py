@@ -1,0 +1,206 @@
+"""Every kind of finding that the proof before the trip can make, in one place.
+
+docs/findings.md is generated from here, and `airbundle plan --explain CODE` prints from here.
+"""
+
+from __future__ import annotations
+
+from bundler.domain.findings import Finding, Kind, Level
+
+_E, _W, _N = Level.ERROR, Level.WARNING, Level.NOTE
+
+
+def _kind(code: str, level: Level, title: str, meaning: str, remedy: str) -> Kind:
+    return Kind(code=code, level=level, title=title, meaning=meaning, remedy=remedy)
+
+
+MODEL_KINDS = (
+    _kind("model-unread", _W, "The model's files could not be read before the fetch",
+          "Architecture, exact weight bytes and weight safety were not judged.",
+          "Run plan again when the source answers; build reads the fetched files."),
+    _kind("model-faulty", _E, "A model file is broken",
+          "A header contradicts itself or the file's size: the engine dies while it loads.",
+          "Fetch the named file again, or choose another revision."),
+    _kind("shards-missing", _E, "Weight files that the index names are not carried",
+          "model.safetensors.index.json (or a split GGUF) names files that the bundle would not hold;"
+          " the engine dies while it loads.",
+          "Correct `include`/`exclude` of the model, or complete the folder."),
+    _kind("no-weights", _E, "The model has no weights that the engine reads",
+          "No safetensors (vLLM) or GGUF (llama.cpp) file is left after the filters.",
+          "Correct `include`/`exclude`, or choose another repository."),
+    _kind("no-config", _E, "The model has no config.json",
+          "vLLM cannot tell what the weights are.", "Include config.json."),
+    _kind("no-tokenizer", _E, "The model has no tokenizer",
+          "Nothing can be looked up behind the gap; the engine does not start.",
+          "Include the tokenizer's files, or carry a tokenizer repository and name it with --tokenizer."),
+    _kind("no-chat-template", _W, "The model has no chat template",
+          "Chat completions answer with an error; plain completions work.",
+          "Carry a template and name it with --chat-template, or use a chat-tuned model."),
+    _kind("pickle-refused", _E, "A pickle file would be carried",
+          "Unpickling runs any code that the file holds. Security reviews refuse it.",
+          "Exclude it, use a safetensors revision, or allow it by name with `allow_pickle`."),
+    _kind("pickle-allowed", _W, "A pickle file is carried, allowed by name",
+          "It runs code when it is loaded; the reviewer is told.", "Scan it; prefer safetensors."),
+    _kind("remote-code", _W, "The model brings Python code of its own",
+          "config.json names it in `auto_map`; with --trust-remote-code the engine runs it.",
+          "Review the named files; leave trust_remote_code off where the engine knows the model."),
+    _kind("adapter-without-base", _W, "An adapter's base model is not in the bundle",
+          "adapter_config.json names a base model that no other `models` entry carries.",
+          "Carry the base model as well."),
+)  # fmt: skip
+
+ENGINE_KINDS = (
+    _kind("engine-unread", _W, "The engine's wheel could not be read",
+          "Settings and architecture were not compared with what this engine knows.",
+          "Run plan again when the index answers; build reads the fetched wheel."),
+    _kind("arch-unknown", _E, "The engine does not know the model's architecture",
+          "It stops at start with 'not supported' or 'does not recognize this architecture'.",
+          "Use the engine version that is named, or a newer one."),
+    _kind("arch-removed", _E, "The engine no longer serves the model's architecture",
+          "Support was removed in an earlier version.", "Use the last version that served it."),
+    _kind("arch-fallback", _W, "The model runs on the generic Transformers backend only",
+          "The engine has no implementation of its own; it is slower and may lack features.",
+          "Prefer a version that knows the architecture."),
+    _kind("format-mismatch", _E, "The engine does not read this weight format",
+          "vLLM is given a GGUF, or llama.cpp safetensors.", "Choose the other engine or model."),
+    _kind("env-unknown", _E, "An environment variable that this engine version does not read",
+          "It is ignored, at best with a warning: the setting that you count on is not in force.",
+          "Correct the name, or leave it out."),
+    _kind("env-replaced", _E, "An environment variable that this version no longer reads",
+          "It did something in another version; here it is ignored.",
+          "Use the replacement that is named."),
+    _kind("env-deprecated", _W, "An environment variable that is announced to go",
+          "It works in this version.", "Move to the replacement that is named."),
+    _kind("env-forces-deepgemm", _E, "A variable that forces DeepGEMM when it is written out",
+          "vLLM asks whether VLLM_USE_DEEP_GEMM is set, not only what it is: written out with its"
+          " default it forces DeepGEMM, the cause of the 2-4x slower H200s.",
+          "Leave it out, or set it to 0, or ask for kernel: deepgemm."),
+    _kind("flag-unknown", _E, "A flag that this engine version does not know",
+          "The server prints its usage and exits.", "Use the flag that is named, or leave it out."),
+    _kind("flag-choice", _E, "A flag with a value that this version does not offer",
+          "The server prints its usage and exits.", "Choose one of the values that are named."),
+    _kind("flag-clash", _W, "A flag that airbundle sets as well",
+          "The later one wins: what the spec's own key says is not in force.",
+          "Use the spec's key instead."),
+    _kind("kernel-no-switch", _E, "This version has no switch for that kernel",
+          "The kernel was chosen by the engine alone.", "Use the version that is named, or kernel auto."),
+    _kind("kernel-absent", _E, "The kernel is not in what would be carried",
+          "DeepGEMM is not in vLLM's wheels before 0.20.0, and no wheel brings it.",
+          "Use another kernel or a newer version, or carry a deep_gemm wheel."),
+    _kind("kernel-gpu", _E, "The kernel does not run on that GPU",
+          "It needs another compute capability.", "Choose triton or auto."),
+    _kind("kernel-idle", _W, "The kernel setting does nothing for this model",
+          "It chooses the kernel of mixture-of-experts layers; this model has none.",
+          "Leave kernel out."),
+    _kind("kernel-default", _W, "By default this version takes DeepGEMM for the model on this GPU",
+          "FP8 mixture-of-experts models ran 2-4x slower with it on H200 in the field.",
+          "Set kernel: triton, and measure both with `accept`."),
+    _kind("kernel-untuned", _N, "No tuned Triton table for the model's shape on this GPU",
+          "The log says 'Using default MoE config. Performance might be sub-optimal!'.",
+          "A newer version may have the table; VLLM_TUNED_CONFIG_FOLDER takes one of your own."),
+    _kind("kv-dtype-unknown", _E, "A KV-cache type that this engine version does not know",
+          "The server prints its usage and exits.", "Choose one of the types that are named."),
+    _kind("kv-dtype-backend", _E, "No attention backend serves that KV-cache type on that GPU",
+          "The engine stops at start, or falls back.", "Choose another type or backend."),
+    _kind("kv-dtype-default", _N, "The KV cache keeps the model's own type",
+          "f16/bf16 takes twice the memory of fp8 or q8_0.", "Set kv_cache_dtype when memory is short."),
+    _kind("attention-backend", _E, "That attention backend cannot be used here",
+          "This version does not know it, or not on that GPU.", "Choose one of those that are named."),
+    _kind("quantization-gpu", _W, "The GPU has no hardware for the model's number format",
+          "FP8 needs compute capability 8.9, FP4 10.0; the weights are expanded or run through Marlin.",
+          "Expect less speed, or choose another quantization."),
+    _kind("tensor-parallel", _E, "The model cannot be cut like that",
+          "Attention heads must be divisible by tensor_parallel, and as many GPUs must be there.",
+          "Choose a tensor_parallel that fits."),
+    _kind("gpu-unknown", _N, "The GPU is not in the built-in table",
+          "Memory and compute capability are unknown; kernel and memory were not judged.",
+          "Name it as nvidia-smi does; see docs/findings.md for the table."),
+    _kind("gpu-unstated", _N, "The target names no GPU",
+          "Kernel, KV-cache type and memory were not judged.", "Add target.gpus."),
+)  # fmt: skip
+
+OFFLINE_KINDS = (
+    _kind("offline-lookups", _N, "Hub look-ups and telemetry are off",
+          "Without a network they cost minutes of time-outs.", "Nothing to do; it is set."),
+    _kind("jit-nvcc", _E, "Something is compiled with nvcc at run time",
+          "On a host without the CUDA toolkit the engine dies at the first request or at start.",
+          "Use the setting or version that is named, or state the tools in target.tools."),
+    _kind("jit-avoided", _N, "A kernel that needs nvcc at run time was switched off",
+          "Another one, which needs no compiler, is used.", "State target.tools to keep the first."),
+    _kind("jit-host-compiler", _W, "Triton needs gcc and Python.h on the host",
+          "Its launcher is compiled at the first kernel; without them the engine dies at start.",
+          "Install gcc and the python3-dev package there, then state them in target.tools."),
+    _kind("cubins-missing", _W, "FlashInfer's compiled kernels are not carried",
+          "It would download cubins, which is impossible behind the gap.",
+          "Carry flashinfer-cubin of the same version, or avoid FlashInfer's kernels."),
+    _kind("companion-mismatch", _E, "Packages that must have the same version do not",
+          "flashinfer-cubin and flashinfer-jit-cache must equal flashinfer-python; it stops otherwise.",
+          "Pin them to the version that is named."),
+    _kind("vocabulary-missing", _E, "A vocabulary would be downloaded at run time",
+          "gpt-oss needs o200k_base.tiktoken, which no wheel brings.",
+          "Carry the file under `files`, and set TIKTOKEN_ENCODINGS_BASE to its folder."),
+    _kind("needs-ray", _W, "Several hosts or Ray are asked for, and ray is not carried",
+          "From vLLM 0.18 on ray is no dependency any more.", "Add ray[cgraph] to engine.requirements."),
+)  # fmt: skip
+
+NATIVE_KINDS = (
+    _kind("glibc-floor", _N, "The target's glibc was not stated",
+          "The oldest one that the wheels admit was taken.", "State target.glibc (`ldd --version`)."),
+    _kind("glibc-too-old", _E, "A shared object needs a newer glibc than the target has",
+          "It was read in the object itself; a wheel's tag may promise less. Loading it fails with"
+          " 'version GLIBC_2.xx not found'.", "Choose another version, or a newer target system."),
+    _kind("library-missing", _W, "A shared library that no wheel brings",
+          "The host must have it, or the import fails with 'cannot open shared object file'.",
+          "Install the package that is named on the target, or exclude what needs it."),
+    _kind("cuda-too-old", _E, "The target's driver is too old for the CUDA runtime carried",
+          "The engine stops with 'CUDA driver version is insufficient'.",
+          "Update the driver (it can be carried under `files`), or choose a build for an older CUDA."),
+    _kind("driver-needed", _N, "The CUDA runtime carried needs an NVIDIA driver",
+          "Preflight checks it on the target.", "State target.cuda or target.driver to check it now."),
+    _kind("native-unread", _N, "Shared objects are read when their wheels are here",
+          "plan reads those in the cache; build reads all of them.", "Run build."),
+)  # fmt: skip
+
+FIT_KINDS = (
+    _kind("fit-no", _E, "It does not fit into the GPU's memory",
+          "Weights and overhead leave no room for the KV cache of one request.",
+          "Use more or larger GPUs, a smaller quantization, or offload."),
+    _kind("fit-context", _E, "The context does not fit",
+          "The KV cache of one request of max_model_len does not fit; vLLM stops at start and says so.",
+          "Lower max_model_len to what is named, or choose a smaller kv_cache_dtype."),
+    _kind("fit-tight", _W, "It fits, but barely",
+          "Fewer than two requests of full length fit at once.", "Lower max_model_len or add memory."),
+    _kind("fit-users", _W, "Fewer requests fit at once than acceptance will send",
+          "The rest waits in the queue; the time to first token grows.",
+          "Lower the concurrency, the lengths, or the KV-cache type."),
+    _kind("fit-unknown", _N, "Memory could not be calculated",
+          "GPU or model shape is not known.", "See the reason."),
+    _kind("context-over-model", _E, "max_model_len is more than the model was made for",
+          "vLLM refuses it at start.", "Lower it, or set rope scaling as the model card says."),
+)  # fmt: skip
+
+KINDS: dict[str, Kind] = {
+    kind.code: kind
+    for kind in (*MODEL_KINDS, *ENGINE_KINDS, *OFFLINE_KINDS, *NATIVE_KINDS, *FIT_KINDS)
+}
+
+
+def finding(
+    code: str,
+    subject: str,
+    what: str,
+    *,
+    fix: str = "",
+    applied: str = "",
+    level: Level | None = None,
+) -> Finding:
+    """A finding of a known kind; its fix is the kind's remedy when none is given."""
+    kind = KINDS[code]
+    return Finding(
+        code=code,
+        level=level or kind.level,
+        subject=subject,
+        what=what,
+        fix=fix or kind.remedy,
+        applied=applied,
+    )
