@@ -96,7 +96,7 @@ def host() -> HostProbe:
 
 
 def _vllm() -> EngineAdapter:
-    from bundler.adapters.engine_vllm import VllmEngine
+    from bundler.adapters.engine_vllm.adapter import VllmEngine
 
     return VllmEngine()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bundler.adapters.engine_llamacpp import LlamaCppEngine
-from bundler.adapters.engine_vllm import VllmEngine
+from bundler.adapters.engine_vllm.adapter import VllmEngine
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
 from bundler.ports import Install

@@ -1,0 +1,1 @@
+"""EngineAdapter: vLLM. `adapter.py` is the entry; `wheel.py` reads a wheel, `history.py` knows versions."""
