@@ -8,7 +8,9 @@ from pathlib import Path
 
 from bundler.build.fetch import Fetched, Fetcher
 from bundler.build.pack import Packer, loose_file
+from bundler.build.prove import Prover, refuse, waived_records
 from bundler.build.readme import read_me
+from bundler.build.recall import Recall
 from bundler.build.resolve import resolve, spec_digest
 from bundler.build.store import Blob, ContentStore
 from bundler.build.wheelcheck import check_wheels
@@ -22,6 +24,7 @@ from bundler.domain.manifest import (
     ShippedTool,
     VolumeEntry,
 )
+from bundler.domain.proof import Proof
 from bundler.domain.spec import BundleSpec
 from bundler.errors import FormatError, IntegrityError, StateError, disk_errors
 from bundler.format import layout
@@ -38,6 +41,7 @@ from bundler.ports import (
     Progress,
     Signer,
     VolumeFormat,
+    WheelReader,
     WheelResolver,
 )
 
@@ -53,6 +57,8 @@ class BuildTools:
     downloader: Downloader
     form: VolumeFormat
     engine: EngineAdapter
+    wheels: WheelReader
+    store: ContentStore
     clock: Clock
     progress: Progress
 
@@ -69,9 +75,7 @@ class Built:
 def make_lock(
     spec: BundleSpec, base: Path, tool_wheel: Path, tools: BuildTools, *, engine_only: bool = False
 ) -> Lock:
-    """Resolve a spec, after refusing settings that the engine version cannot honour."""
-    for service in spec.resolved_services():
-        tools.engine.check(service, spec.engine.version)
+    """Resolve a spec."""
     return resolve(
         spec=spec,
         base=base,
@@ -82,6 +86,27 @@ def make_lock(
         progress=tools.progress,
         engine_only=engine_only,
     )
+
+
+def make_proof(
+    spec: BundleSpec,
+    lock: Lock,
+    base: Path,
+    tools: BuildTools,
+    fetched: Sequence[Fetched] = (),
+) -> Proof:
+    """Judge a lock by what it names or, after the fetch, by the bytes themselves."""
+    return Prover(
+        spec=spec,
+        lock=lock,
+        base=base,
+        sources=tools.sources,
+        engine=tools.engine,
+        wheels=tools.wheels,
+        recall=Recall(tools.store.root / "facts"),
+        progress=tools.progress,
+        fetched={item.path: item.blob.path for item in fetched},
+    ).prove()
 
 
 def read_lock(path: Path, spec: BundleSpec) -> Lock | None:
@@ -126,7 +151,6 @@ def build(
     lock: Lock,
     base: Path,
     out: Path,
-    cache: Path,
     tool_wheel: Path,
     signer: Signer | None,
     tools: BuildTools,
@@ -135,25 +159,29 @@ def build(
 
     Raises:
         StateError: `out` exists already.
+        IncompatibleError: it cannot work on the target.
         SourceError, IntegrityError, SpaceError, FormatError: see the stages.
     """
     if out.exists():
         raise StateError(
             f"{out} exists already", hint="Give another --out, or remove that folder first."
         )
-    store = ContentStore(cache)
+    # Before gigabytes are fetched: what can be known from a few headers.
+    refuse(make_proof(spec, lock, base, tools))
     fetcher = Fetcher(
-        store=store,
+        store=tools.store,
         sources=tools.sources,
         downloader=tools.downloader,
         progress=tools.progress,
         base=base,
         tool_wheel=tool_wheel,
     )
-    with store.held(tools.progress.note):
+    with tools.store.held(tools.progress.note):
         fetched = fetcher.fetch(lock)
     _check_against_lock(lock, fetched)
     check_wheels(fetched, lock.target)
+    proof = make_proof(spec, lock, base, tools, fetched)
+    refuse(proof)
     packer = Packer(
         out=out,
         limit=spec.volumes.limit,
@@ -165,7 +193,7 @@ def build(
         # The records lie beside the tool's wheel, in this build's own temporary folder.
         volumes, entries = packer.pack([*fetched, *_records(spec, lock, tool_wheel.parent)])
         bootstrap = BOOTSTRAP_FILE.read_bytes()
-        manifest = _manifest(spec, lock, volumes, entries)
+        manifest = _manifest(spec, lock, proof, volumes, entries)
         loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: read_me(manifest)}
         manifest = manifest.model_copy(
             update={"loose": tuple(loose_file(name, data) for name, data in sorted(loose.items()))}
@@ -222,6 +250,7 @@ def _without_local_path(wheel: LockedWheel) -> LockedWheel:
 def _manifest(
     spec: BundleSpec,
     lock: Lock,
+    proof: Proof,
     volumes: tuple[VolumeEntry, ...],
     entries: tuple[Entry, ...],
 ) -> Manifest:
@@ -254,12 +283,14 @@ def _manifest(
             )
             for model in lock.models
         ),
-        services=spec.resolved_services(),
+        services=proof.services,
         acceptance=spec.acceptance,
         files=tuple(
             RuntimeFile(path=layout.extra_path(extra.filename), role=extra.role)
             for extra in lock.extras
         ),
+        needs=proof.needs,
+        waived=waived_records(proof, spec.waivers),
         volumes=volumes,
         loose=(),
         entries=entries,

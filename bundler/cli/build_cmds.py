@@ -1,10 +1,10 @@
-"""Commands of the connected side: plan, build, inspect, keygen, schema."""
+"""Commands of the connected side: build, inspect, keygen, schema."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,112 +18,8 @@ from bundler.cli.options import (
     SpecArgument,
     cache_folder,
 )
-from bundler.domain.lock import Lock, LockedWheel
 from bundler.domain.sizes import human
 from bundler.errors import KeyFileError
-
-
-def plan(
-    spec: SpecArgument,
-    engine_only: Annotated[
-        bool, typer.Option("--engine-only", help="Resolve the engine's wheels alone.")
-    ] = False,
-    lock: Annotated[
-        Path | None,
-        typer.Option("--lock", help="Write the lock to this file as well.", readable=False),
-    ] = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Resolve a spec and show what a bundle would hold."""
-    from bundler.build.pipeline import make_lock, planned_volumes, write_lock
-    from bundler.build.specfile import load_spec
-    from bundler.build.toolwheel import write_tool_wheel
-
-    wanted = load_spec(spec)
-    shown = progress(quiet=quiet or json)
-    tools = wiring.build_tools(wanted.engine.name, shown)
-    with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
-        wheel = write_tool_wheel(Path(folder))
-        resolved = make_lock(wanted, spec.parent, wheel, tools, engine_only=engine_only)
-    if lock is not None:
-        write_lock(lock, resolved)
-    volumes = planned_volumes(wanted, resolved, tools.form)
-    summary = _summary(resolved, volumes, wanted.volumes.limit)
-    if json:
-        show_json(summary)
-    else:
-        _show_plan(wanted.name, resolved, summary)
-
-
-def _wheels(wheels: tuple[LockedWheel, ...]) -> dict[str, Any]:
-    return {
-        "count": len(wheels),
-        "bytes": sum(wheel.size or 0 for wheel in wheels),
-        "unknown_sizes": sum(wheel.size is None for wheel in wheels),
-        "sdists": 0,
-        "wheels": [
-            {"name": w.name, "version": w.version, "filename": w.filename, "bytes": w.size}
-            for w in wheels
-        ],
-    }
-
-
-def _summary(lock: Lock, volumes: list[int], limit: int) -> dict[str, Any]:
-    return {
-        "target": lock.target.model_dump(mode="json"),
-        "engine": {"name": lock.engine_name, "version": lock.engine_version}
-        | _wheels(lock.engine_wheels),
-        "tool": {"version": lock.airbundle_version} | _wheels(lock.tool_wheels),
-        "models": [
-            {
-                "name": model.name,
-                "origin": model.origin,
-                "revision": model.revision,
-                "files": len(model.files),
-                "bytes": model.size,
-                "licence": model.licence,
-            }
-            for model in lock.models
-        ],
-        "files": [extra.model_dump(mode="json") for extra in lock.extras],
-        "volumes": {"count": len(volumes), "bytes": sum(volumes), "limit": limit},
-    }
-
-
-def _show_plan(name: str, lock: Lock, summary: dict[str, Any]) -> None:
-    target = lock.target
-    say(f"{name}: {target.os} {target.arch}, CPython {target.python}, glibc {target.glibc}", "bold")
-    rows = [
-        (
-            "engine",
-            f"{lock.engine_name} {lock.engine_version}",
-            f"{summary['engine']['count']} wheels",
-            human(summary["engine"]["bytes"]),
-        )
-    ]
-    if lock.tool_wheels:
-        rows.append(
-            (
-                "tool",
-                f"airbundle {lock.airbundle_version}",
-                f"{summary['tool']['count']} wheels",
-                human(summary["tool"]["bytes"]),
-            )
-        )
-    for model in lock.models:
-        pinned = f"{model.origin}@{model.revision}" if model.revision else model.origin
-        rows.append(("model", pinned, f"{len(model.files)} files", human(model.size)))
-    for extra in lock.extras:
-        size = human(extra.size) if extra.size is not None else "?"
-        rows.append((extra.role, extra.filename, "1 file", size))
-    table("", ["what", "which", "#count", "#size"], rows)
-    volumes = summary["volumes"]
-    say(
-        f"{volumes['count']} volume(s) of at most {human(volumes['limit'])},"
-        f" {human(volumes['bytes'])} in all; no sdist in the closure",
-        "bold",
-    )
 
 
 def build(
@@ -164,7 +60,7 @@ def build(
     wanted = load_spec(spec)
     signer = wiring.signer(key) if key else None
     shown = progress(quiet=quiet)
-    tools = wiring.build_tools(wanted.engine.name, shown)
+    tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache))
     lock_path = lock or spec.with_suffix(".lock.json")
     with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
         wheel = write_tool_wheel(Path(folder))
@@ -179,7 +75,6 @@ def build(
             lock=resolved,
             base=spec.parent,
             out=out.absolute(),
-            cache=cache_folder(cache),
             tool_wheel=wheel,
             signer=signer,
             tools=tools,
@@ -255,5 +150,5 @@ def schema() -> None:
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     panel = "Connected side"
-    for command in (plan, build, inspect, keygen, schema):
+    for command in (build, inspect, keygen, schema):
         app.command(rich_help_panel=panel)(command)

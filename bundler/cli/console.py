@@ -252,3 +252,13 @@ def progress(*, quiet: bool = False) -> SilentProgress | PlainProgress | RichPro
     if quiet:
         return SilentProgress()
     return RichProgress() if ERR.is_terminal else PlainProgress()
+
+
+def width() -> int:
+    """Columns of the output."""
+    return OUT.width
+
+
+def unicode_out() -> bool:
+    """Whether the output can draw block characters."""
+    return codecs.lookup(OUT.encoding).name == "utf-8"

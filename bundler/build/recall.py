@@ -1,0 +1,40 @@
+"""Facts that took long to find, kept under the digest of what they were found in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from bundler.domain.record import Record
+from bundler.errors import FormatError, disk_errors
+from bundler.format.codec import from_bytes, to_bytes
+
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Records in a folder. What is kept there is only a shortcut: a broken one is made anew."""
+
+    folder: Path
+
+    def of(self, kind: type[R], key: str, make: Callable[[], R]) -> R:
+        """The record kept under `key`, else the one that `make` gives, kept from now on.
+
+        `key` must change with whatever the record depends on: the bytes, and the version of the
+        code that reads them.
+        """
+        path = self.folder / f"{kind.__name__}-{key}.json"
+        try:
+            return from_bytes(kind, path.read_bytes(), str(path))
+        except (OSError, FormatError):
+            record = make()
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
+        with disk_errors("writing", path):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(to_bytes(record))
+            temporary.replace(path)
+        return record
