@@ -109,8 +109,10 @@ def make_proof(
     ).prove()
 
 
-def read_lock(path: Path, spec: BundleSpec) -> Lock | None:
+def read_lock(path: Path, spec: BundleSpec, *, engine_only: bool = False) -> Lock | None:
     """The lock that belongs to the spec; None when there is none or the spec has changed since.
+
+    One for the engine alone is another lock than one with the models.
 
     Raises:
         FormatError: the file is not a lock.
@@ -119,7 +121,8 @@ def read_lock(path: Path, spec: BundleSpec) -> Lock | None:
         return None
     with disk_errors("reading", path):
         lock = parse_lock(path.read_bytes(), str(path))
-    return lock if lock.spec_sha256 == spec_digest(spec) else None
+    same = (lock.spec_sha256, lock.engine_only) == (spec_digest(spec), engine_only)
+    return lock if same else None
 
 
 def write_lock(path: Path, lock: Lock) -> None:
@@ -283,7 +286,8 @@ def _manifest(
             )
             for model in lock.models
         ),
-        services=proof.services,
+        # Without its model a service cannot start: a bundle of the engine alone has none.
+        services=() if lock.engine_only else proof.services,
         acceptance=spec.acceptance,
         files=tuple(
             RuntimeFile(path=layout.extra_path(extra.filename), role=extra.role)

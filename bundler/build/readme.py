@@ -53,7 +53,8 @@ def read_me(manifest: Manifest) -> bytes:
         models=", ".join(
             f"{model.origin}{'@' + model.revision[:12] if model.revision else ''}"
             for model in manifest.models
-        ),
+        )
+        or "없음 / none",
         count=len(manifest.volumes),
         size=human(sum(volume.size for volume in manifest.volumes)),
         created=manifest.created,

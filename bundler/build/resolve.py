@@ -45,7 +45,7 @@ def resolve(
         tool_wheel: airbundle's own wheel, which the tool's closure starts from.
         clock: gives the lock its date.
         progress: told of each step.
-        engine_only: leave models, files and the tool out.
+        engine_only: leave models and files out.
 
     Raises:
         ResolveError: the index has no closure for the target.
@@ -54,10 +54,8 @@ def resolve(
     """
     progress.note(f"resolving {spec.engine.distribution} {spec.engine.version} for the target")
     engine = resolver.resolve(engine_request(spec, base))
-    tool: tuple[LockedWheel, ...] = ()
-    if not engine_only:
-        progress.note(f"resolving {NAME} {tool_version()} for the target")
-        tool = _tool_closure(spec, resolver, tool_wheel)
+    progress.note(f"resolving {NAME} {tool_version()} for the target")
+    tool = _tool_closure(spec, resolver, tool_wheel)
     models = []
     for ref in () if engine_only else spec.models:
         progress.note(f"pinning model {ref.label}")
@@ -66,6 +64,7 @@ def resolve(
         spec_sha256=spec_digest(spec),
         created=clock.now(),
         airbundle_version=tool_version(),
+        engine_only=engine_only,
         target=spec.target,
         engine_name=spec.engine.name,
         engine_version=spec.engine.version,

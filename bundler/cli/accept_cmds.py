@@ -53,6 +53,8 @@ def accept(
         for state in launcher.states()
         if launcher.alive(state) and state.ready_after_s is not None
     }
+    if not release.services:
+        raise StateError(f"{release.bundle_id}: holds an engine and no model to measure")
     absent = [s.name for s in release.services if s.name not in running]
     if absent:
         raise StateError(

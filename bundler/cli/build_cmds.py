@@ -39,6 +39,10 @@ def build(
             "--lock", help="Lock file; beside the spec when left out.", show_default=False
         ),
     ] = None,
+    engine_only: Annotated[
+        bool,
+        typer.Option("--engine-only", help="Leave models and files out: an engine to bring after."),
+    ] = False,
     relock: Annotated[
         bool, typer.Option("--relock", help="Resolve anew and replace the lock.")
     ] = False,
@@ -61,12 +65,12 @@ def build(
     signer = wiring.signer(key) if key else None
     shown = progress(quiet=quiet)
     tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache))
-    lock_path = lock or spec.with_suffix(".lock.json")
+    lock_path = lock or spec.with_suffix(".engine.lock.json" if engine_only else ".lock.json")
     with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
         wheel = write_tool_wheel(Path(folder))
-        resolved = None if relock else read_lock(lock_path, wanted)
+        resolved = None if relock else read_lock(lock_path, wanted, engine_only=engine_only)
         if resolved is None:
-            resolved = make_lock(wanted, spec.parent, wheel, tools)
+            resolved = make_lock(wanted, spec.parent, wheel, tools, engine_only=engine_only)
             write_lock(lock_path, resolved)
         else:
             shown.note(f"using the lock {lock_path}")

@@ -32,7 +32,7 @@ def _explain(code: str | None) -> None:
 def plan(
     spec: SpecArgument,
     engine_only: Annotated[
-        bool, typer.Option("--engine-only", help="Leave models, files and the tool out.")
+        bool, typer.Option("--engine-only", help="Leave models and files out.")
     ] = False,
     lock: Annotated[
         Path | None,

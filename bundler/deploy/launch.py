@@ -65,6 +65,11 @@ class Launcher:
             PortInUseError: something else listens on its port.
             EngineError: one died or did not get ready; all that are not ready are stopped.
         """
+        if not record.services:
+            raise StateError(
+                f"{record.bundle_id}: holds an engine and no model, so that there is nothing to start",
+                hint="Import and install a bundle with a model.",
+            )
         with self.root.alone():
             states = self._spawn_all(folder, record)
         try:

@@ -67,6 +67,7 @@ class Lock(Record):
     spec_sha256: Sha256 = Field(description="Digest of the spec that it was resolved from.")
     created: str = Field(description="UTC time of the resolution; the bundle's only date.")
     airbundle_version: str
+    engine_only: bool = Field(False, description="Models and files were left out on purpose.")
     target: Target
     engine_name: str
     engine_version: str

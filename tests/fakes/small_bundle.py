@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import sys
 from dataclasses import dataclass, field, replace
@@ -12,11 +11,13 @@ from typing import Any
 from bundler import wiring
 from bundler.adapters.fetch_http import HttpDownloader
 from bundler.build.pipeline import BuildTools, Built, build, make_lock
+from bundler.build.store import ContentStore
 from bundler.build.toolwheel import write_tool_wheel
 from bundler.cli.console import SilentProgress
 from bundler.domain.lock import Lock
 from bundler.domain.spec import BundleSpec
 from bundler.ports import HostIndex, WheelRequest
+from tests.fakes.gguf import gguf_bytes
 from tests.fakes.ports import FixedClock, FolderResolver
 from tests.fakes.wheels import make_wheel
 
@@ -73,10 +74,9 @@ class SmallBundle:
 
     def prepare(self) -> None:
         """Model files, wheels and keys."""
-        noise = random.Random(7)
         model = self.folder / "model"
         model.mkdir(parents=True, exist_ok=True)
-        (model / "toy.gguf").write_bytes(noise.randbytes(500_000))
+        (model / "toy.gguf").write_bytes(gguf_bytes(500_000))
         (model / "설명서.txt").write_text("모델 설명\n", encoding="utf-8")
         (model / "empty.json").write_bytes(b"")
         wheels = self.folder / "wheels"
@@ -95,6 +95,7 @@ class SmallBundle:
 
     def tools(self, resolver: FolderResolver | None = None) -> BuildTools:
         wheels = self.folder / "wheels"
+        store = ContentStore(self.folder / "cache")
 
         def closure(request: WheelRequest) -> list[Path]:
             if request.requirements[0].startswith("toy-engine"):
@@ -108,6 +109,8 @@ class SmallBundle:
             downloader=HttpDownloader(HostIndex()),
             form=wiring.volume_format(),
             engine=wiring.ENGINES["llama.cpp"](),
+            wheels=wiring.wheel_reader(store, HostIndex()),
+            store=store,
             clock=FixedClock(),
             progress=SilentProgress(),
         )
@@ -133,7 +136,6 @@ class SmallBundle:
             lock=lock or self.lock(),
             base=self.folder,
             out=out or self.out,
-            cache=self.folder / "cache",
             tool_wheel=self.tool_wheel(),
             signer=wiring.signer(self.private) if signed else None,
             tools=self.tools(),

@@ -324,7 +324,7 @@ def test_the_store_cannot_be_poisoned_under_another_files_digest(
     victim = next(entry for entry in honest.entries if is_cut(entry))
     evil = SmallBundle(tmp_path / "evil", bundle_name="evil")
     evil.prepare()
-    (evil.folder / "model" / "toy.gguf").write_bytes(b"\1" * 500_000)
+    (evil.folder / "model" / "toy.gguf").write_bytes(gguf_bytes(500_000, seed=1))
     evil.build_only()
     remake(evil, with_entry(is_cut, sha256=victim.sha256))
     root = str(tmp_path / "root")
@@ -363,7 +363,7 @@ def test_a_folder_without_a_bundle_says_so(tmp_path: Path) -> None:
 def test_mixed_volumes_of_two_bundles_are_found(small: SmallBundle, tmp_path: Path) -> None:
     other = SmallBundle(tmp_path / "other", args=("--other",))
     other.prepare()
-    (other.folder / "model" / "toy.gguf").write_bytes(b"\1" * 500_000)
+    (other.folder / "model" / "toy.gguf").write_bytes(gguf_bytes(500_000, seed=1))
     other.build_only()
     victim = small.volumes()[1]
     shutil.copy(other.out / victim.name, victim)
