@@ -19,6 +19,7 @@ from bundler.format import layout
 from bundler.format.checksums import checksums
 from bundler.format.codec import parse_manifest, to_bytes
 from bundler.format.digests import digest_file, sha256_hex
+from tests.fakes.gguf import gguf_bytes
 from tests.fakes.small_bundle import SmallBundle
 
 
