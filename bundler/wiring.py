@@ -164,7 +164,7 @@ def build_tools(engine: str, progress: Progress) -> BuildTools:
         HostError: the connected half's libraries are not installed.
     """
     with _connected_half():
-        from bundler.adapters.fetch_http import HttpDownloader
+        from bundler.adapters.fetch_http.download import HttpDownloader
         from bundler.adapters.host_index import read_host_index
         from bundler.adapters.wheels_uv import UvResolver
         from bundler.build.pipeline import BuildTools

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler import wiring
-from bundler.adapters.fetch_http import HttpDownloader
+from bundler.adapters.fetch_http.download import HttpDownloader
 from bundler.build.pipeline import BuildTools, Built, build, make_lock
 from bundler.build.store import ContentStore
 from bundler.build.toolwheel import write_tool_wheel

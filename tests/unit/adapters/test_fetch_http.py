@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bundler.adapters.fetch_http import HttpDownloader
+from bundler.adapters.fetch_http.download import HttpDownloader
 from bundler.errors import SourceError
 from bundler.ports import HostIndex
 from tests.fakes.ports import Count

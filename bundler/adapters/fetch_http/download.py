@@ -1,53 +1,26 @@
-"""Downloader: HTTP(S) with resume, and `file:` addresses, through requests.
-
-requests reads proxies and .netrc from the environment as pip does; certificates and trusted hosts
-come from the host's pip and uv configuration, and so do credentials that an index address holds.
-"""
+"""Downloader: HTTP(S) with resume, and `file:` addresses, through requests."""
 
 from __future__ import annotations
 
-import ssl
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import requests
-import truststore
 import urllib3
 
+from bundler.adapters.fetch_http.session import ATTEMPTS, RETRY_STATUS, IndexSession, pause_s, plain
 from bundler.errors import SourceError, disk_errors
 from bundler.format.digests import CHUNK, read_chunks
 from bundler.ports import HostIndex, Task
-
-_ATTEMPTS = 4
-_TIMEOUT_S = (15, 60)
-_RETRY_STATUS = {408, 429, 500, 502, 503, 504}
 
 
 class HttpDownloader:
     """Appends to a partial file from where it ends, and tries again after a broken connection."""
 
     def __init__(self, index: HostIndex) -> None:
-        self._session = requests.Session()
-        if index.cert:
-            self._session.verify = str(index.cert)
-        else:
-            # As pip does since 24.2: a company's own authority is in the system's store.
-            self._session.mount("https://", _SystemTrust())
-        self._trusted = set(index.trusted_hosts)
-        self._credentials = {
-            parts.netloc.rpartition("@")[2]: (
-                unquote(parts.username),
-                unquote(parts.password or ""),
-            )
-            for parts in map(
-                urlsplit,
-                filter(None, (index.default_index, *index.extra_indexes, *index.uv_indexes)),
-            )
-            if parts.username
-        }
+        self._session = IndexSession(index)
 
     def download(self, url: str, into: Path, task: Task) -> None:
         """Complete the file `into`.
@@ -64,36 +37,26 @@ class HttpDownloader:
             self._copy(Path(unquote(urlsplit(url).path)), into, task)
             return
         reason = ""
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             try:
                 if self._attempt(url, into, task):
                     return
                 reason = "the server is busy"
             except (requests.RequestException, urllib3.exceptions.HTTPError) as cause:
                 reason = str(cause) or type(cause).__name__
-            time.sleep(min(2**attempt, 8) if attempt + 1 < _ATTEMPTS else 0)
-        raise SourceError(f"{_plain(url)}: {reason}")
+            time.sleep(pause_s(attempt))
+        raise SourceError(f"{plain(url)}: {reason}")
 
     def _attempt(self, url: str, into: Path, task: Task) -> bool:
         have = into.stat().st_size if into.exists() else 0
-        parts = urlsplit(url)
-        answer = self._session.get(
-            url,
-            headers={"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else
-            {"Accept-Encoding": "identity"},
-            stream=True,
-            timeout=_TIMEOUT_S,
-            auth=self._credentials.get(parts.netloc),
-            verify=False if parts.hostname in self._trusted else None,
-        )  # fmt: skip
-        with answer:
-            if answer.status_code in _RETRY_STATUS:
+        with self._session.get(url, {"Range": f"bytes={have}-"} if have else {}) as answer:
+            if answer.status_code in RETRY_STATUS:
                 return False
             if answer.status_code == 416:
                 # All is there already, or the file grew past what the server has: the digest tells.
                 return True
             if answer.status_code not in (200, 206):
-                raise SourceError(f"{_plain(url)}: HTTP {answer.status_code} {answer.reason}")
+                raise SourceError(f"{plain(url)}: HTTP {answer.status_code} {answer.reason}")
             if answer.status_code == 200 and have:
                 task.advance(-have)
             mode = "ab" if answer.status_code == 206 else "wb"
@@ -118,15 +81,6 @@ class HttpDownloader:
                 task.advance(len(chunk))
 
 
-class _SystemTrust(requests.adapters.HTTPAdapter):
-    """Checks certificates against the operating system's store."""
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Hand the system's trust to the connection pool."""
-        context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        super().init_poolmanager(*args, **kwargs, ssl_context=context)
-
-
 class _Incomplete(requests.RequestException):
     """The body ended before the promised length."""
 
@@ -140,9 +94,3 @@ def _body(answer: requests.Response) -> Iterator[bytes]:
         yield chunk
     if promised is not None and got < int(promised):
         raise _Incomplete(f"the connection ended after {got} of {promised} bytes")
-
-
-def _plain(url: str) -> str:
-    """The address without credentials."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
