@@ -189,6 +189,11 @@ def test_builds_for_processors_need_g_plus_plus_alone() -> None:
     assert codes(advice) == {"jit-host-compiler"}
     assert [tool.name for tool in advice.tools] == ["g++"]
     assert not codes(review("0.32.0", gpu=None, model=DENSE, tools=("g++",), carried=carried))
+    eager = {"gpu": None, "model": DENSE, "tools": (), "args": ["--enforce-eager"]}
+    assert not codes(review("0.32.0", carried=carried, **eager))
+    sampler = found(review("0.29.0", carried=carried, **eager), "jit-host-compiler")
+    assert sampler is not None
+    assert "the sampler" in sampler.what
 
 
 def test_companions_must_have_flashinfer_s_version() -> None:

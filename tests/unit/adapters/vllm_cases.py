@@ -63,6 +63,7 @@ def facts(version: str, **changes: object) -> EngineFacts:
         "--max-model-len": (),
         "--max-num-batched-tokens": (),
         "--enforce-eager": (),
+        "--language-model-only": (),
         "--enable-prefix-caching": (),
         "--tensor-parallel-size": (),
         "--pipeline-parallel-size": (),
