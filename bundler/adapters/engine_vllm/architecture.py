@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bundler.adapters.engine_vllm import history
-from bundler.adapters.engine_vllm.case import Case, release
+from bundler.adapters.engine_vllm.case import Case, nearest, release
 from bundler.domain.catalogue import finding
 from bundler.domain.findings import Finding
 
@@ -61,7 +61,7 @@ def _refused(case: Case, name: str, own_code: bool) -> Finding:
             " Transformers backend",
             fix="Review that code and pass --trust-remote-code, or use a version that knows it.",
         )
-    near = history.nearest(name, case.facts.architectures)
+    near = nearest(name, case.facts.architectures)
     hint = f"; the nearest is {near}" if near else ""
     return finding("arch-unknown", label, f"{name} is not known to {case.engine}{hint}")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bundler.adapters.engine_vllm import history
-from bundler.adapters.engine_vllm.case import Case, release
+from bundler.adapters.engine_vllm.case import Case, nearest, release
 from bundler.domain.findings import Finding
 
 KV_FLAG = "--kv-cache-dtype"
@@ -32,6 +32,8 @@ _LLAMA_NAMES = {
     "iq4_nl": "fp8 (nvfp4 on Blackwell)",
 }
 _NATIVE = ("auto", "bfloat16", "float16")
+# Up to 0.29 FlashInfer takes nvfp4 on 10.x only, in 0.32 on 8.x, 9.x and 12.x as well.
+_NVFP4_ELSEWHERE = (0, 30, 0)
 _DECODERS = ("FLASH_ATTN", "FLASHINFER", "TRITON_ATTN", "FLEX_ATTENTION")
 _LOWEST = {"FLASH_ATTN": (8, 0), "FLASHINFER": (7, 5), "FLASHMLA": (9, 0), "CUTLASS_MLA": (10, 0),
            "FLASHINFER_MLA": (10, 0)}  # fmt: skip
@@ -71,6 +73,13 @@ def judge(case: Case) -> Iterator[Finding]:
     if case.facts.kv_cache_dtypes and dtype not in case.facts.kv_cache_dtypes:
         yield _unknown_type(case, dtype)
         return
+    if dtype == "fp8_e5m2" and case.block_fp8:
+        yield case.finding(
+            "kv-dtype-backend",
+            f"kv_cache_dtype {dtype}: {case.engine} does not take it with FP8 weights",
+            fix="Choose fp8 or auto.",
+        )
+        return
     name = named_backend(case)
     if name is not None and case.facts.attention_backends:
         yield from _named(case, name, dtype)
@@ -84,7 +93,7 @@ def _judged(case: Case) -> bool:
         and case.model.groups
         and set(_DECODERS) <= set(case.facts.attention_backends)
         and not any(group.kind == "mla" for group in case.model.groups)
-        and kv_type(case).startswith(("fp8", *_NATIVE))
+        and kv_type(case).startswith(("fp8", "nvfp4", *_NATIVE))
     )
 
 
@@ -98,7 +107,7 @@ def _unknown_type(case: Case, dtype: str) -> Finding:
             fix=f"Write {_LLAMA_NAMES[dtype]}; it offers {offered}.",
         )
     first = history.first_version("choice", f"{KV_FLAG}={dtype}")
-    near = history.nearest(dtype, case.facts.kv_cache_dtypes)
+    near = nearest(dtype, case.facts.kv_cache_dtypes)
     if first and release(first) > case.release:
         what += f"; first in {first}"
     elif near:
@@ -109,7 +118,7 @@ def _unknown_type(case: Case, dtype: str) -> Finding:
 def _named(case: Case, name: str, dtype: str) -> Iterator[Finding]:
     known = case.facts.attention_backends
     if name not in known and name not in ("AUTO", "CUSTOM"):
-        near = history.nearest(name, known)
+        near = nearest(name, known)
         hint = f"; the nearest is {near}" if near else ""
         yield case.finding(
             "attention-backend",
@@ -160,14 +169,13 @@ def _takes(case: Case, name: str, dtype: str) -> bool:
         return False
     if name == "FLASH_ATTN" and not _sinks(case):
         return False
-    if dtype == "auto":
-        return True
-    stated = backend.kv_cache_dtypes
+    if dtype in _NATIVE:
+        return dtype == "auto" or not backend.kv_cache_dtypes or dtype in backend.kv_cache_dtypes
     if dtype.startswith("fp8") and name in ("FLASH_ATTN", "TRITON_ATTN"):
-        return _fp8(name, dtype, capability, stated)
-    if dtype.startswith("nvfp4") and capability < (8, 0):
-        return False
-    return not stated or dtype in stated
+        return _fp8(name, dtype, capability, backend.kv_cache_dtypes)
+    if dtype.startswith("nvfp4"):
+        return name == "FLASHINFER" and (case.blackwell or case.release >= _NVFP4_ELSEWHERE)
+    return not backend.kv_cache_dtypes or dtype in backend.kv_cache_dtypes
 
 
 def _fp8(name: str, dtype: str, capability: tuple[int, int], stated: tuple[str, ...]) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from bundler.adapters.engine_vllm import history
 from bundler.adapters.engine_vllm.arguments import Argument, last_values, parse
 from bundler.domain.catalogue import finding
 from bundler.domain.engine_facts import EngineFacts
@@ -16,6 +18,8 @@ from bundler.domain.spec import Settings
 from bundler.domain.target import ToolName
 from bundler.ports import Situation
 
+# Comparing takes time with the length of a name; no real one is nearly as long.
+_LONGEST_NAME = 100
 _KERNEL_OF_BACKEND = {"triton": "triton", "deep_gemm": "deepgemm", "cutlass": "cutlass"}
 
 
@@ -24,6 +28,11 @@ def release(version: str) -> tuple[int, int, int]:
     numbers = [int(text) for text in re.findall(r"\d+", version)[:3]]
     major, minor, micro = (*numbers, 0, 0, 0)[:3]
     return major, minor, micro
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a misspelt one most likely means."""
+    return history.nearest(name, known) if len(name) <= _LONGEST_NAME else None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bundler.adapters.engine_vllm import history
 from bundler.adapters.engine_vllm.arguments import Argument, resolve, wrong_values
-from bundler.adapters.engine_vllm.case import Case, release
+from bundler.adapters.engine_vllm.case import Case, nearest, release
 from bundler.domain.findings import Finding, Level
 
 # Flag that airbundle renders -> key of the spec. The first three: the service is not found by others.
@@ -56,7 +56,7 @@ def _known(case: Case, argument: Argument) -> Iterator[Finding]:
     for value in wrong_values(argument, choices):
         first = history.first_version("choice", f"{known}={value}")
         newer = bool(first and release(first) > case.release)
-        near = history.nearest(value, choices)
+        near = nearest(value, choices)
         hint = f"; first in {first}" if newer else f"; the nearest is {near}" if near else ""
         yield case.finding(
             "flag-choice",
@@ -68,7 +68,7 @@ def _known(case: Case, argument: Argument) -> Iterator[Finding]:
 def _unknown(case: Case, argument: Argument) -> Finding:
     flag = argument.flag
     first, last = history.first_version("flag", flag), history.last_version("flag", flag)
-    near = history.nearest(flag, case.facts.flags)
+    near = nearest(flag, case.facts.flags)
     if first and release(first) > case.release:
         hint, fix = f"; first in {first}", f"Use vLLM {first} or newer, or leave it out."
     elif last and release(last) < case.release:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bundler.adapters.engine_vllm import history
-from bundler.adapters.engine_vllm.case import Case, release
+from bundler.adapters.engine_vllm.case import Case, nearest, release
 from bundler.adapters.engine_vllm.kernels import FORCING
 from bundler.domain.findings import Finding
 
@@ -94,7 +94,7 @@ def _unknown(case: Case, name: str, meant: str) -> Iterator[Finding]:
         fix = f"Use {instead} instead." if instead else "Leave it out."
         yield case.finding("env-replaced", f"{not_read}{end}", fix=fix)
     else:
-        near = meant if case.knows_env(meant) else history.nearest(meant, case.facts.env)
+        near = meant if case.knows_env(meant) else nearest(meant, case.facts.env)
         if near:
             yield case.finding(
                 "env-unknown", f"{not_read}; the nearest is {near}", fix=f"Write {near}."

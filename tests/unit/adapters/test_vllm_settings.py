@@ -222,7 +222,8 @@ def test_odd_arguments_end_in_findings() -> None:
         "--no-",
         "--no-no-x",
     ]
-    assert review("0.18.1", args=odd).findings
+    many = [*(f"--{'q' * 20}{number}" for number in range(400)), "--" + "z" * 30_000]
+    assert review("0.18.1", args=[*odd, *many]).findings
 
 
 # KV cache and attention
@@ -276,6 +277,20 @@ def test_a_kv_type_needs_a_backend_and_a_gpu(
 ) -> None:
     advice = review("0.18.1", gpu=gpu, model=DENSE, kv_cache_dtype=dtype, args=args)
     assert ("kv-dtype-backend" in codes(advice)) is refused
+
+
+@pytest.mark.parametrize(
+    ("version", "gpu", "refused"),
+    [("0.25.1", H200, True), ("0.25.1", B200, False), ("0.32.0", H200, False), ("0.25.1", A100, True)],
+)  # fmt: skip
+def test_nvfp4_caches_need_blackwell_at_first(version: str, gpu: str, refused: bool) -> None:
+    advice = review(version, gpu=gpu, model=DENSE, kv_cache_dtype="nvfp4", tools=ALL_TOOLS)
+    assert ("kv-dtype-backend" in codes(advice)) is refused
+
+
+def test_e5m2_is_not_for_fp8_weights() -> None:
+    assert "kv-dtype-backend" in codes(review("0.18.1", kv_cache_dtype="fp8_e5m2"))
+    assert "kv-dtype-backend" not in codes(review("0.18.1", model=DENSE, kv_cache_dtype="fp8_e5m2"))
 
 
 def test_with_nvcc_flashinfer_takes_an_fp8_cache_on_ampere() -> None:
