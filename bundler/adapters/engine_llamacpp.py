@@ -7,12 +7,28 @@ quantized KV cache needs flash attention. The default port has changed over time
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from bundler.domain.catalogue import finding
+from bundler.domain.findings import Finding, Level
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
-from bundler.ports import Install, LaunchPlan
+from bundler.ports import Advice, Install, LaunchPlan, Situation
 
 _KV_TYPES = ("auto", "f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 _UNQUANTIZED = ("auto", "f32", "f16", "bf16")
+# vLLM's name of a KV-cache type -> llama.cpp's.
+_VLLM_NAMES = {"bfloat16": "bf16", "float16": "f16", "nvfp4": "q4_0"}
+# Flag that airbundle renders -> key of the spec.
+_OWN = {
+    "-m": "services[].model", "--model": "services[].model", "--host": "",
+    "--port": "services[].port", "-a": "services[].name", "--alias": "services[].name",
+    "-np": "settings.max_num_seqs", "--parallel": "settings.max_num_seqs",
+    "-c": "settings.max_model_len", "--ctx-size": "settings.max_model_len",
+    "-ctk": "settings.kv_cache_dtype", "--cache-type-k": "settings.kv_cache_dtype",
+    "-ctv": "settings.kv_cache_dtype", "--cache-type-v": "settings.kv_cache_dtype",
+}  # fmt: skip
+_IDENTITY = ("-m", "--model", "--host", "--port", "-a", "--alias")
 _CACHES = {"HOME": "home", "XDG_CACHE_HOME": "xdg", "LLAMA_CACHE": "llama"}
 
 
@@ -45,22 +61,84 @@ class LlamaCppEngine:
 
     def check(self, service: Service, version: str) -> None:
         """Refuse settings that llama.cpp does not know."""
-        settings = service.settings or Settings()
-        if settings.kernel != "auto":
-            raise SpecError(
-                f"settings.kernel {settings.kernel}: llama.cpp {version} has no such choice",
-                hint="Leave kernel out; it chooses by hardware.",
+        for fault in _faults(service, version):
+            raise SpecError(fault.what, hint=fault.fix)
+
+    def review(self, situation: Situation) -> Advice:
+        """Judge a service: its settings, its arguments and the model's format."""
+        service, model = situation.service, situation.model
+        found = [*_faults(service, situation.version), *_arguments(service), *_ignored(service)]
+        if model is not None and model.format in ("safetensors", "pickle"):
+            what = f"{model.format} weights; llama.cpp reads GGUF"
+            found.append(finding("format-mismatch", service.model, what))
+        return Advice(findings=tuple(found))
+
+
+def _faults(service: Service, version: str) -> Iterator[Finding]:
+    """What `check` refuses and `review` reports."""
+    settings, name = service.settings or Settings(), service.name
+    if settings.kernel != "auto":
+        yield finding(
+            "kernel-no-switch",
+            name,
+            f"settings.kernel {settings.kernel}: llama.cpp {version} has no such choice",
+            fix="Leave kernel out; it chooses by hardware.",
+        )
+    dtype = settings.kv_cache_dtype
+    if dtype not in _KV_TYPES:
+        ours = "q8_0" if dtype.startswith("fp8") else _VLLM_NAMES.get(dtype)
+        yield finding(
+            "kv-dtype-unknown",
+            name,
+            f"settings.kv_cache_dtype {dtype}: llama.cpp knows {', '.join(_KV_TYPES)}",
+            fix=f"Write {ours}; {dtype} is vLLM's name." if ours else "",
+        )
+    if settings.tensor_parallel > 1:
+        yield finding(
+            "tensor-parallel",
+            name,
+            "settings.tensor_parallel: llama.cpp splits by --split-mode and --tensor-split",
+            fix="Leave tensor_parallel out and give those in settings.args.",
+        )
+
+
+def _arguments(service: Service) -> Iterator[Finding]:
+    """Arguments that overrule what airbundle renders."""
+    settings = service.settings or Settings()
+    words = [word.partition("=")[0] for word in settings.args]
+    for word in words:
+        if word in _OWN:
+            key = _OWN[word]
+            yield finding(
+                "flag-clash",
+                service.name,
+                f"settings.args {word}: airbundle sets it as well, and this one wins",
+                fix=f"Use {key} instead." if key else "Leave it out; services listen on 127.0.0.1.",
+                level=Level.ERROR if word in _IDENTITY else None,
             )
-        if settings.kv_cache_dtype not in _KV_TYPES:
-            raise SpecError(
-                f"settings.kv_cache_dtype {settings.kv_cache_dtype}: llama.cpp knows"
-                f" {', '.join(_KV_TYPES)}"
-            )
-        if settings.tensor_parallel > 1:
-            raise SpecError(
-                "settings.tensor_parallel: llama.cpp splits by --split-mode and --tensor-split",
-                hint="Leave tensor_parallel out and give those in settings.args.",
-            )
+    attention = [
+        value
+        for word, value in zip(settings.args, settings.args[1:], strict=False)
+        if word in ("-fa", "--flash-attn")
+    ]
+    if settings.kv_cache_dtype not in _UNQUANTIZED and attention[-1:] in (["off"], ["0"]):
+        yield finding(
+            "kv-dtype-backend",
+            service.name,
+            f"settings.kv_cache_dtype {settings.kv_cache_dtype} needs flash attention, which"
+            " settings.args switches off",
+            fix="Leave -fa out, or choose f16.",
+        )
+
+
+def _ignored(service: Service) -> Iterator[Finding]:
+    settings = service.settings or Settings()
+    if settings.gpu_memory_utilization is not None:
+        yield finding(
+            "setting-ignored",
+            service.name,
+            "settings.gpu_memory_utilization: llama.cpp takes the memory that it needs",
+        )
 
 
 def _server(install: Install) -> str:

