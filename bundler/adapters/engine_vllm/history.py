@@ -1,31 +1,41 @@
-"""Which vLLM version first and last knew a name. A stand-in for the measured table."""
+"""Which vLLM version first and last knew a name: advice for messages, never the judgement itself.
+
+The table is read from real wheels by scripts/gen_vllm_history.py, and exact among the versions in it.
+Kinds: `architecture`, `env`, `flag`, and `choice` (`--moe-backend=triton`).
+"""
 
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
 
-_KNOWN: dict[tuple[str, str], tuple[str, str | None]] = {
-    ("architecture", "Qwen3_5ForConditionalGeneration"): ("0.17.0", None),
-    ("architecture", "Qwen3_5MoeForConditionalGeneration"): ("0.17.0", None),
-    ("choice", "--kv-cache-dtype=nvfp4"): ("0.20.0", None),
-    ("choice", "--moe-backend=triton_unfused"): ("0.21.0", None),
-    ("env", "VLLM_ATTENTION_BACKEND"): ("0.11.0", "0.14.1"),
-    ("env", "VLLM_MOE_USE_DEEP_GEMM"): ("0.11.1", None),
-    ("env", "VLLM_SLEEP_WHEN_IDLE"): ("0.11.0", "0.17.1"),
-    ("flag", "--gdn-prefill-backend"): ("0.18.0", None),
-    ("flag", "--num-lookahead-slots"): ("0.11.0", "0.12.0"),
-}
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, Any]:
+    text = files("bundler.adapters.engine_vllm").joinpath("history.json").read_text("utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table
+
+
+def known_versions() -> tuple[str, ...]:
+    """The versions that were read, oldest first."""
+    return tuple(_table()["versions"])
 
 
 def first_version(kind: str, name: str) -> str | None:
     """The first version that knows it; None when no version is known to."""
-    return _KNOWN.get((kind, name), (None, None))[0]
+    span = _table()[kind].get(name)
+    return known_versions()[span[0]] if span else None
 
 
 def last_version(kind: str, name: str) -> str | None:
-    """The last version that knew it; None when it is not known to be gone."""
-    return _KNOWN.get((kind, name), (None, None))[1]
+    """The last version that knew it; None when the newest one still does, or none ever did."""
+    span = _table()[kind].get(name)
+    return known_versions()[span[1]] if span and len(span) == 2 else None
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
