@@ -5,6 +5,7 @@ from __future__ import annotations
 from bundler.adapters.engine_vllm import (
     architecture,
     attention,
+    carried,
     flags,
     kernel_checks,
     kernels,
@@ -46,7 +47,7 @@ _CACHES = {
     "FLASHINFER_WORKSPACE_BASE": "flashinfer",
     "DG_JIT_CACHE_DIR": "deep_gemm",
 }
-_PARTS = (architecture, replacements, flags, kernel_checks, attention, parallel)
+_PARTS = (architecture, replacements, flags, kernel_checks, attention, parallel, carried)
 
 
 class VllmEngine:

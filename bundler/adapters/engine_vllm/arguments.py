@@ -31,7 +31,6 @@ _SHORT = {
     "-n": "--nnodes",
     "-r": "--node-rank",
     "-cc": "--compilation-config",
-    "-O": "--compilation-config",
     "-ac": "--attention-config",
     "-sc": "--speculative-config",
     "-asc": "--api-server-count",
@@ -68,8 +67,9 @@ def parse(words: Iterable[str]) -> tuple[Argument, ...]:
 
 def _argument(written: str, values: tuple[str, ...]) -> Argument:
     head, _, key = written.partition(".")
-    if re.fullmatch(r"-O\w+", head):
-        return Argument(written, "--compilation-config", "mode", (head[2:],))
+    if re.fullmatch(r"-O\w*", head):
+        # The optimization level, before 0.12 the compilation level.
+        return Argument(written, "-O", key, (head[2:],) if head[2:] else values)
     if head.startswith("--"):
         return Argument(written, "--" + head[2:].replace("_", "-"), key, values)
     return Argument(written, _SHORT.get(head, head), key, values)
@@ -78,7 +78,7 @@ def _argument(written: str, values: tuple[str, ...]) -> Argument:
 def resolve(flag: str, known: Iterable[str]) -> str | None:
     """The known flag that argparse takes this one for; None when it would refuse it."""
     flags = set(known)
-    if flag in flags or flag in ("-h", "--help"):
+    if flag in flags or flag in ("-h", "--help", "-O"):
         return flag
     for prefix, other in (("--no-", "--"), ("--", "--no-")):
         if flag.startswith(prefix) and other + flag.removeprefix(prefix) in flags:

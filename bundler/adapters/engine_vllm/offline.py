@@ -8,7 +8,6 @@ not speak of the same thing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bundler.adapters.engine_vllm import attention
@@ -73,7 +72,6 @@ def measures(case: Case) -> Measures:
             _all_reduce,
         ):
             part(case, found)
-    found.findings += [*_companions(case), *_vocabulary(case)]
     return found
 
 
@@ -250,16 +248,24 @@ def _all_reduce(case: Case, found: Measures) -> None:
         case.release >= (0, 17, 0)
         and (case.hopper or case.blackwell)
         and case.carries("flashinfer-cubin")
-        and not any(flag.startswith("--compilation-config") for flag in case.given)
+        and not any("fuse_allreduce_rms" in word for word in case.settings.args)
     )
     if not (on or fused) or not _uncompiled(case, found, what):
         return
     if on:
         found.switch_off(case, what, name, "0")
     if fused:
-        found.switch_off(
-            case, "FlashInfer's fused all-reduce is compiled with nvcc", _FUSION, "false"
-        )
+        _unfuse(case, found)
+
+
+def _unfuse(case: Case, found: Measures) -> None:
+    """A second --compilation-config would replace the spec's own."""
+    what = "FlashInfer's fused all-reduce is compiled with nvcc"
+    if any(flag.startswith("--compilation-config") for flag in case.given):
+        fix = f"{_STATE}, or put pass_config.fuse_allreduce_rms: false into --compilation-config."
+        found.compiles(case, what, fix)
+    else:
+        found.switch_off(case, what, _FUSION, "false")
 
 
 def _uncompiled(case: Case, found: Measures, what: str) -> bool:
@@ -270,28 +276,3 @@ def _uncompiled(case: Case, found: Measures, what: str) -> bool:
         found.keeps(case, what)
         return False
     return True
-
-
-def _companions(case: Case) -> Iterator[Finding]:
-    packages = case.situation.packages
-    wanted = packages.get("flashinfer-python")
-    for name in ("flashinfer-cubin", "flashinfer-jit-cache"):
-        # A build's local part (`+cu129`) is no other version.
-        found = packages.get(name, "").partition("+")[0]
-        if wanted and found and found != wanted.partition("+")[0]:
-            yield case.finding(
-                "companion-mismatch",
-                f"{name} {packages[name]} beside flashinfer-python {wanted}",
-                fix=f"Pin {name} to {wanted.partition('+')[0]}.",
-            )
-
-
-def _vocabulary(case: Case) -> Iterator[Finding]:
-    """https://github.com/vllm-project/vllm/issues/22525 ."""
-    gpt_oss = case.model is not None and "GptOssForCausalLM" in case.model.architectures
-    if gpt_oss and "TIKTOKEN_ENCODINGS_BASE" not in case.settings.env:
-        yield case.finding(
-            "vocabulary-missing",
-            f"{case.situation.service.model} reads o200k_base.tiktoken by openai_harmony, and"
-            " settings.env.TIKTOKEN_ENCODINGS_BASE is not set",
-        )

@@ -1,4 +1,4 @@
-"""How many GPUs share the model: divisibility, GPUs that are there, number formats, Ray."""
+"""How many GPUs share the model: divisibility, GPUs that are there, number formats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ def judge(case: Case) -> Iterator[Finding]:
     if case.model is not None:
         yield from _divides(case)
         yield from _format(case)
-    yield from _ray(case)
 
 
 def _there(case: Case) -> Iterator[Finding]:
@@ -102,13 +101,3 @@ def _format(case: Case) -> Iterator[Finding]:
             f"{model.name} is {model.quantization}, {case.gpu.name} has compute capability"
             f" {case.gpu.compute_capability}; hardware for it begins at {needed[0]}.{needed[1]}",
         )
-
-
-def _ray(case: Case) -> Iterator[Finding]:
-    wanted = [
-        flag
-        for flag in ("--distributed-executor-backend", "--data-parallel-backend")
-        if case.given.get(flag) == "ray"
-    ]
-    if wanted and case.situation.packages and not case.carries("ray"):
-        yield case.finding("needs-ray", f"{wanted[0]} ray: ray is not in the closure")

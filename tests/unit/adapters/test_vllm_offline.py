@@ -121,6 +121,10 @@ def test_the_fused_all_reduce_is_switched_off_where_cubins_let_it_through() -> N
     assert fusion not in review("0.18.1", **given).args
     own = review("0.22.1", args=["--compilation-config", "{}"], **given)
     assert fusion not in own.args
+    assert "jit-nvcc" in codes(own)
+    off = ["-cc.pass_config.fuse_allreduce_rms", "false"]
+    assert "jit-nvcc" not in codes(review("0.22.1", args=off, **given))
+    assert fusion in review("0.22.1", args=["-O3"], **given).args
     assert fusion not in review("0.22.1", model=DENSE).args
 
 
