@@ -8,8 +8,10 @@ quantized KV cache needs flash attention. The default port has changed over time
 from __future__ import annotations
 
 from collections.abc import Iterator
+from zipfile import ZipFile
 
 from bundler.domain.catalogue import finding
+from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.findings import Finding, Level
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
@@ -63,6 +65,10 @@ class LlamaCppEngine:
         """Refuse settings that llama.cpp does not know."""
         for fault in _faults(service, version):
             raise SpecError(fault.what, hint=fault.fix)
+
+    def facts(self, wheel: ZipFile, version: str) -> EngineFacts:
+        """The KV-cache types; a program's flags are not to be had without running it."""
+        return EngineFacts(engine="llama.cpp", version=version, kv_cache_dtypes=_KV_TYPES)
 
     def review(self, situation: Situation) -> Advice:
         """Judge a service: its settings, its arguments and the model's format."""

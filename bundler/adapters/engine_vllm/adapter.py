@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zipfile import ZipFile
+
 from bundler.adapters.engine_vllm import (
     architecture,
     attention,
@@ -15,7 +17,9 @@ from bundler.adapters.engine_vllm import (
 )
 from bundler.adapters.engine_vllm.arguments import parse
 from bundler.adapters.engine_vllm.case import Case
+from bundler.adapters.engine_vllm.wheel import read_facts
 from bundler.domain.catalogue import finding
+from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.findings import Finding
 from bundler.domain.needs import Tool
 from bundler.domain.spec import Service, Settings
@@ -108,6 +112,10 @@ class VllmEngine:
                 f" first in {since}",
                 hint=f"Use vLLM {since} or newer, or kernel auto.",
             )
+
+    def facts(self, wheel: ZipFile, version: str) -> EngineFacts:
+        """What the wheel's own source says; nothing of it is run."""
+        return read_facts(wheel, version)
 
     def review(self, situation: Situation) -> Advice:
         """Judge a service on its target: what cannot work, what breaks offline, what avoids it."""
