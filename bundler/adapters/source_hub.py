@@ -165,6 +165,41 @@ class HubSource:
             raise SourceError(f"{what}: the Hub sent more than the {file.size} bytes of the lock")
         return path
 
+    def read(
+        self, model: LockedModel, file: LockedFile, base: Path, start: int, length: int
+    ) -> bytes:
+        """Bytes of a file by an HTTP range; a server without ranges is read no further than needed.
+
+        Raises:
+            SourceError: the file cannot be had.
+        """
+        wanted = max(0, min(length, file.size - start))
+        if not wanted:
+            return b""
+        what = f"{model.origin}@{model.revision}/{_safe(model.origin, file.path)}"
+        url = hf_hub_url(model.origin, file.path, revision=model.revision, endpoint=self._endpoint)
+        with self._explained(what):
+            data: bytes = self._patiently(lambda: self._range(url, start, wanted))
+        if len(data) != wanted:
+            raise SourceError(f"{what}: the Hub sent {len(data)} of {wanted} bytes from {start} on")
+        return data
+
+    def _range(self, url: str, start: int, length: int) -> bytes:
+        headers = {
+            **build_hf_headers(token=self._token),
+            "Accept-Encoding": "identity",
+            "Range": f"bytes={start}-{start + length - 1}",
+        }
+        with get_session().stream("GET", url, headers=headers, timeout=_TIMEOUT_S) as answer:
+            hf_raise_for_status(answer)
+            skip = 0 if answer.status_code == 206 else start
+            got = bytearray()
+            for piece in answer.iter_bytes():
+                got += piece
+                if len(got) >= skip + length:
+                    break
+            return bytes(got[skip : skip + length])
+
     def _complete(self, model: LockedModel, file: LockedFile, path: Path, task: Task) -> None:
         url = hf_hub_url(model.origin, file.path, revision=model.revision, endpoint=self._endpoint)
         have = most = path.stat().st_size

@@ -75,6 +75,12 @@ class LocalSource:
         """
         return _unchanged(base / model.origin, file)
 
+    def read(
+        self, model: LockedModel, file: LockedFile, base: Path, start: int, length: int
+    ) -> bytes:
+        """Bytes of the file where it lies."""
+        return _read(_unchanged(base / model.origin, file), start, length)
+
 
 class GgufSource:
     """A GGUF file; of a split one, all the parts."""
@@ -103,6 +109,18 @@ class GgufSource:
             SourceError: it is gone or has another size than in the lock.
         """
         return _unchanged((base / model.origin).parent, file)
+
+    def read(
+        self, model: LockedModel, file: LockedFile, base: Path, start: int, length: int
+    ) -> bytes:
+        """Bytes of the file where it lies."""
+        return _read(_unchanged((base / model.origin).parent, file), start, length)
+
+
+def _read(path: Path, start: int, length: int) -> bytes:
+    with _readable(), path.open("rb") as file:
+        file.seek(start)
+        return file.read(length)
 
 
 @contextmanager

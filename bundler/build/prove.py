@@ -156,7 +156,7 @@ class Prover:
         self.progress.note(f"reading the headers of {model.name}")
         asked = sha256_hex(to_bytes(model) + to_bytes(ref))
         return self.recall.of(
-            ModelFacts, f"{MODEL_FACTS_VERSION}-{asked}", lambda: read_model(model, ref, read)
+            ModelFacts, f"{MODEL_FACTS_VERSION}-{asked}", lambda: read_model(model, read)
         )
 
     def _fit(self, service: Service, model: ModelFacts) -> tuple[Fit | None, tuple[Finding, ...]]:

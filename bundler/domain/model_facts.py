@@ -61,6 +61,7 @@ class ModelFacts(Record):
     )
     pickles: tuple[str, ...] = Field((), description="Files that run code when they are loaded.")
     remote_code: tuple[str, ...] = Field((), description="Python files that `auto_map` names.")
+    unknown_layers: str = Field("", description="Layers whose state cannot be calculated, and why.")
     missing: tuple[str, ...] = Field(
         (), description="Shards that the index names and that are not there."
     )
