@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from bundler.domain.sources import EngineRef
 from bundler.errors import HostError
 from bundler.ports import (
     ChatClient,
     Clock,
     CommandRunner,
     EngineAdapter,
+    HostIndex,
     HostProbe,
     ModelSource,
     Progress,
@@ -24,6 +26,7 @@ from bundler.ports import (
     Signer,
     Verifier,
     VolumeFormat,
+    WheelReader,
 )
 
 if TYPE_CHECKING:
@@ -157,8 +160,8 @@ def uv_program() -> str:
         raise HostError(f"uv is not in this environment: {cause}", hint="pip install uv") from cause
 
 
-def build_tools(engine: str, progress: Progress) -> BuildTools:
-    """What the connected half uses.
+def build_tools(engine: EngineRef, progress: Progress, cache: Path) -> BuildTools:
+    """What the connected half uses; `cache` is its store.
 
     Raises:
         HostError: the connected half's libraries are not installed.
@@ -168,12 +171,14 @@ def build_tools(engine: str, progress: Progress) -> BuildTools:
         from bundler.adapters.host_index import read_host_index
         from bundler.adapters.wheels_uv import UvResolver
         from bundler.build.pipeline import BuildTools
+        from bundler.build.store import ContentStore
         from bundler.build.tags import best_wheel
 
     index = read_host_index(runner())
     if index.cert:
         # The Hub's client reads this variable, and pip's configuration not at all.
         os.environ.setdefault("SSL_CERT_FILE", str(index.cert))
+    store = ContentStore(cache)
     return BuildTools(
         sources=SOURCES,
         resolver=UvResolver(
@@ -185,10 +190,19 @@ def build_tools(engine: str, progress: Progress) -> BuildTools:
         ),
         downloader=HttpDownloader(index),
         form=volume_format(),
-        engine=ENGINES[engine](),
+        engine=ENGINES[engine.name](),
+        wheels=wheel_reader(index, store.file),
+        store=store,
         clock=clock(),
         progress=progress,
     )
+
+
+def wheel_reader(index: HostIndex, stored: Callable[[str], Path | None]) -> WheelReader:
+    """Looks into wheels: in the store, else on the index."""
+    from bundler.adapters.fetch_http.wheels import WheelArchives
+
+    return WheelArchives(index, stored)
 
 
 def launcher(root: Root, progress: Progress) -> Launcher:

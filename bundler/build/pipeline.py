@@ -105,6 +105,7 @@ def make_proof(
         wheels=tools.wheels,
         recall=Recall(tools.store.root / "facts"),
         progress=tools.progress,
+        stored=tools.store.file,
         fetched={item.path: item.blob.path for item in fetched},
     ).prove()
 

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from bundler.build.fit import fit
 from bundler.build.modelcheck import judge_model
 from bundler.build.modelfacts import MODEL_FACTS_VERSION, read_model
-from bundler.build.native import judge_native, native_needs
+from bundler.build.native import judge_native, read_native
 from bundler.build.recall import Recall
 from bundler.domain.catalogue import finding
 from bundler.domain.engine_facts import FACTS_VERSION, EngineFacts
@@ -47,6 +47,7 @@ class Prover:
     wheels: WheelReader
     recall: Recall
     progress: Progress
+    stored: Callable[[str], Path | None]
     fetched: Mapping[str, Path] = field(default_factory=dict)
 
     def prove(self) -> Proof:
@@ -170,13 +171,14 @@ class Prover:
         )
 
     def _native(self) -> tuple[HostNeeds, tuple[Finding, ...]]:
-        wheels = unique_wheels(self.lock)
-        needs = native_needs(wheels, self._here, self.recall.folder, self.progress)
-        packages = {wheel.name: wheel.version for wheel in self.lock.engine_wheels}
-        return needs, judge_native(needs, self.lock.target, packages)
+        target = self.lock.target
+        native = read_native(
+            unique_wheels(self.lock), target.arch, self._here, self.recall, self.progress
+        )
+        return native.needs, tuple(judge_native(native, target))
 
     def _here(self, wheel: LockedWheel) -> Path | None:
-        return self.fetched.get(layout.wheel_path(wheel.filename))
+        return self.fetched.get(layout.wheel_path(wheel.filename)) or self.stored(wheel.sha256)
 
 
 def unique_wheels(lock: Lock) -> list[LockedWheel]:

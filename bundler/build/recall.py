@@ -27,14 +27,25 @@ class Recall:
         `key` must change with whatever the record depends on: the bytes, and the version of the
         code that reads them.
         """
-        path = self.folder / f"{kind.__name__}-{key}.json"
-        try:
-            return from_bytes(kind, path.read_bytes(), str(path))
-        except (OSError, FormatError):
-            record = make()
+        known = self.find(kind, key)
+        if known is not None:
+            return known
+        record = make()
+        path = self._path(kind, key)
         temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
         with disk_errors("writing", path):
             self.folder.mkdir(parents=True, exist_ok=True)
             temporary.write_bytes(to_bytes(record))
             temporary.replace(path)
         return record
+
+    def find(self, kind: type[R], key: str) -> R | None:
+        """The record kept under `key`; None when there is none that can be read."""
+        path = self._path(kind, key)
+        try:
+            return from_bytes(kind, path.read_bytes(), str(path))
+        except (OSError, FormatError):
+            return None
+
+    def _path(self, kind: type[Record], key: str) -> Path:
+        return self.folder / f"{kind.__name__}-{key}.json"

@@ -73,6 +73,11 @@ class ContentStore:
             return None
         return Blob(path, digests, stored=True)
 
+    def file(self, sha256: str) -> Path | None:
+        """Where the bytes with this digest lie."""
+        blob = self.get(sha256)
+        return blob.path if blob else None
+
     def admit(
         self, file: Path, what: str, *, sha256: str | None = None, git_sha1: str | None = None
     ) -> Blob:

@@ -60,7 +60,7 @@ def _show_fit(fit: Fit) -> None:
     where = f"{fit.gpus}x {fit.gpu}" if fit.gpus > 1 else fit.gpu
     say("")
     say(f"memory of {fit.service} on {where}", "bold")
-    for line in bars(fit, min(width(), 100), unicode_out()):
+    for line in bars(fit, min(width(), 100), unicode=unicode_out()):
         say(line)
     for term in (*fit.terms, fit.per_token, fit.per_request):
         if term.bytes:

@@ -164,6 +164,11 @@ NATIVE_KINDS = (
           "Update the driver (it can be carried under `files`), or choose a build for an older CUDA."),
     _kind("driver-needed", _N, "The CUDA runtime carried needs an NVIDIA driver",
           "Preflight checks it on the target.", "State target.cuda or target.driver to check it now."),
+    _kind("object-foreign", _E, "A shared object for another processor",
+          "The wheel's tag promises the target's; loading it fails with 'wrong ELF class' or the like.",
+          "Choose another version of the package, or tell its maintainers."),
+    _kind("object-unreadable", _W, "A shared object that could not be read",
+          "Its needs are not known.", "See whether the package works on a machine like the target."),
     _kind("native-unread", _N, "Shared objects are read when their wheels are here",
           "plan reads those in the cache; build reads all of them.", "Run build."),
 )  # fmt: skip
@@ -175,6 +180,10 @@ FIT_KINDS = (
     _kind("fit-context", _E, "The context does not fit",
           "The KV cache of one request of max_model_len does not fit; vLLM stops at start and says so.",
           "Lower max_model_len to what is named, or choose a smaller kv_cache_dtype."),
+    _kind("fit-unsafe", _E, "It fits only if everything goes well",
+          "Overhead can only be estimated; at its upper end no request of the wanted context fits."
+          " A trip should not hang on that.",
+          "Lower max_model_len or gpu needs as named, or waive it after a trial on such a machine."),
     _kind("fit-tight", _W, "It fits, but barely",
           "Fewer than two requests of full length fit at once.", "Lower max_model_len or add memory."),
     _kind("fit-users", _W, "Fewer requests fit at once than acceptance will send",

@@ -109,7 +109,7 @@ class SmallBundle:
             downloader=HttpDownloader(HostIndex()),
             form=wiring.volume_format(),
             engine=wiring.ENGINES["llama.cpp"](),
-            wheels=wiring.wheel_reader(store, HostIndex()),
+            wheels=wiring.wheel_reader(HostIndex(), store.file),
             store=store,
             clock=FixedClock(),
             progress=SilentProgress(),

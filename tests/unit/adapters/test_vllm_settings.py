@@ -154,7 +154,7 @@ def test_a_variable_that_forces_deepgemm_is_refused(value: str, refused: bool) -
         (["--enforce-eagre"], "flag-unknown", "the nearest is --enforce-eager"),
         (["-xyz"], "flag-unknown", "-xyz"),
         (["--qqq-zzz=1"], "flag-unknown", "--qqq-zzz"),
-        (["--num-lookahead-slots", "4"], "flag-unknown", "last in 0.12.0"),
+        (["--num-lookahead-slots", "4"], "flag-unknown", "last in 0.11.2"),
         (["--moe-backend", "tritonn"], "flag-choice", "the nearest is triton"),
         (["--moe-backend", "triton_unfused"], "flag-choice", "first in 0.21.0"),
         (["--max-model-len", "4096"], "flag-clash", "settings.args --max-model-len"),

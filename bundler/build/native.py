@@ -1,0 +1,212 @@
+"""All shared objects of a bundle -> what the host must have, and whether the target has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.build.cuda import cuda_of_driver, driver_for, numbers, runtime_of
+from bundler.build.elf import read_wheel
+from bundler.build.recall import Recall
+from bundler.domain.catalogue import finding
+from bundler.domain.findings import Finding, Level
+from bundler.domain.lock import LockedWheel
+from bundler.domain.native import NATIVE_VERSION, WheelNeeds
+from bundler.domain.needs import HostNeeds
+from bundler.domain.target import Target
+from bundler.errors import disk_errors
+from bundler.format.workers import in_parallel
+from bundler.ports import Progress, Task
+
+_WORKERS = 2
+# glibc's own: a glibc of the right version has them.
+_GLIBC = {
+    "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1",
+    "libresolv.so.2", "libanl.so.1", "libnsl.so.1", "libcrypt.so.1", "libBrokenLocale.so.1",
+    "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libmvec.so.1", "libnss_files.so.2",
+}  # fmt: skip
+# They come with the NVIDIA driver, and with it alone.
+_DRIVER = {
+    "libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1", "libnvcuvid.so.1",
+    "libnvidia-encode.so.1",
+}  # fmt: skip
+# Plugins that are loaded only where their hardware or their scheduler is; nobody else misses them.
+_OPTIONAL = (
+    "libibverbs.so", "librdmacm.so", "libmlx5.so", "libmpi.so", "libmpi_cxx.so", "libfabric.so",
+    "libucp.so", "libucs.so", "libuct.so", "libpmix.so", "liboshmem.so", "libefa.so", "libhwloc.so",
+    "libze_loader.so", "libamdhip64.so", "libhsa-runtime64.so", "librccl.so", "libsycl.so",
+    "libgdrapi.so", "libnvidia-fs.so", "libcufile_rdma.so", "libtbb.so", "libQt", "libpython",
+)  # fmt: skip
+# Library -> package of Debian and Ubuntu, package of RHEL.
+_PACKAGES = {
+    "libstdc++.so.6": ("libstdc++6", "libstdc++"), "libgcc_s.so.1": ("libgcc-s1", "libgcc"),
+    "libgomp.so.1": ("libgomp1", "libgomp"), "libnuma.so.1": ("libnuma1", "numactl-libs"),
+    "libGL.so.1": ("libgl1", "mesa-libGL"), "libGLX.so.0": ("libglx0", "libglvnd-glx"),
+    "libglib-2.0.so.0": ("libglib2.0-0", "glib2"), "libgthread-2.0.so.0": ("libglib2.0-0", "glib2"),
+    "libz.so.1": ("zlib1g", "zlib"), "libX11.so.6": ("libx11-6", "libX11"),
+    "libSM.so.6": ("libsm6", "libSM"), "libXext.so.6": ("libxext6", "libXext"),
+    "libXrender.so.1": ("libxrender1", "libXrender"), "libICE.so.6": ("libice6", "libICE"),
+    "libvulkan.so.1": ("libvulkan1", "vulkan-loader"), "libssl.so.3": ("libssl3", "openssl-libs"),
+    "libcrypto.so.3": ("libssl3", "openssl-libs"), "libffi.so.8": ("libffi8", "libffi"),
+    "libuuid.so.1": ("libuuid1", "libuuid"), "libexpat.so.1": ("libexpat1", "expat"),
+    "libsndfile.so.1": ("libsndfile1", "libsndfile"), "liblzma.so.5": ("liblzma5", "xz-libs"),
+    "libbz2.so.1.0": ("libbz2-1.0", "bzip2-libs"), "libatomic.so.1": ("libatomic1", "libatomic"),
+    "libelf.so.1": ("libelf1", "elfutils-libelf"), "libtinfo.so.6": ("libtinfo6", "ncurses-libs"),
+    "libxcb.so.1": ("libxcb1", "libxcb"), "libEGL.so.1": ("libegl1", "libglvnd-egl"),
+}  # fmt: skip
+# Any C++ program brings them; a host without them could not run much.
+_EVERYWHERE = {"libstdc++.so.6", "libgcc_s.so.1"}
+
+
+@dataclass(frozen=True)
+class Native:
+    """What was read: the sum for the manifest, and what only the judgement needs."""
+
+    needs: HostNeeds
+    foreign: Mapping[str, str]
+    unreadable: Mapping[str, str]
+    unread: int
+
+
+def read_native(
+    wheels: Sequence[LockedWheel],
+    arch: str,
+    here: Callable[[LockedWheel], Path | None],
+    recall: Recall,
+    progress: Progress,
+) -> Native:
+    """Read the objects of every wheel that is here; those read once are remembered.
+
+    Args:
+        wheels: of the whole bundle.
+        arch: the target's processor.
+        here: the file of a wheel, or None when it is not on this machine.
+        recall: keeps what was read under the wheel's digest.
+        progress: told of bytes.
+
+    Raises:
+        IntegrityError: a wheel is no archive.
+    """
+    known = {wheel: _known(wheel, arch, recall) for wheel in wheels}
+    todo = [(wheel, path) for wheel in wheels
+            if known[wheel] is None and (path := here(wheel)) is not None]  # fmt: skip
+
+    def read(item: tuple[LockedWheel, Path], task: Task) -> WheelNeeds:
+        wheel, path = item
+        return recall.of(
+            WheelNeeds,
+            _key(wheel, arch),
+            lambda: read_wheel(path, arch, recall.folder, task.advance),
+        )
+
+    if todo:
+        with disk_errors("creating", recall.folder):
+            recall.folder.mkdir(parents=True, exist_ok=True)
+        total = sum(path.stat().st_size for _, path in todo)
+        with progress.task("read objects", total) as task:
+            for (wheel, _), needs in zip(
+                todo, in_parallel(_WORKERS, read, todo, task), strict=True
+            ):
+                known[wheel] = needs
+    found = {wheel: needs for wheel, needs in known.items() if needs is not None}
+    return Native(
+        needs=_sum(wheels, found),
+        foreign={f"{w.filename}: {o}": m for w, n in found.items() for o, m in n.foreign.items()},
+        unreadable={
+            f"{w.filename}: {o}": m for w, n in found.items() for o, m in n.unreadable.items()
+        },
+        unread=len(wheels) - len(found),
+    )
+
+
+def _key(wheel: LockedWheel, arch: str) -> str:
+    return f"{NATIVE_VERSION}-{arch}-{wheel.sha256}"
+
+
+def _known(wheel: LockedWheel, arch: str, recall: Recall) -> WheelNeeds | None:
+    return recall.find(WheelNeeds, _key(wheel, arch))
+
+
+def _sum(wheels: Sequence[LockedWheel], found: Mapping[LockedWheel, WheelNeeds]) -> HostNeeds:
+    newest: dict[str, str] = {}
+    because: dict[str, str] = {}
+    needed: dict[str, str] = {}
+    provided = {name for needs in found.values() for name in needs.provided}
+    for wheel, needs in found.items():
+        for family, item in needs.newest.items():
+            if numbers(item.version) > numbers(newest.get(family, "0")):
+                newest[family] = item.version
+                because[family.lower()] = f"{wheel.filename}: {item.object}"
+        for library, name in needs.needed.items():
+            needed.setdefault(library, f"{wheel.filename}: {name}")
+    libraries = sorted(set(needed) - provided - _GLIBC - _DRIVER)
+    runtime = runtime_of({wheel.name: wheel.version for wheel in wheels}, needed)
+    return HostNeeds(
+        checked=len(found) == len(wheels),
+        objects=sum(needs.objects for needs in found.values()),
+        glibc=newest.get("GLIBC", ""),
+        glibcxx=newest.get("GLIBCXX", ""),
+        cxxabi=newest.get("CXXABI", ""),
+        libraries=tuple(name for name in libraries if not _optional(name)),
+        because=because | {name: needed[name] for name in libraries if not _optional(name)},
+        cuda_runtime=runtime,
+        driver=driver_for(runtime),
+    )
+
+
+def _optional(library: str) -> bool:
+    return library.startswith(_OPTIONAL)
+
+
+def judge_native(native: Native, target: Target) -> Iterator[Finding]:
+    """Whether the target has what the objects need, as far as the spec states it."""
+    needs = native.needs
+    if needs.glibc and numbers(needs.glibc) > numbers(target.glibc):
+        yield finding(
+            "glibc-too-old",
+            "target.glibc",
+            f"{needs.because['glibc']} needs glibc {needs.glibc}, the target has {target.glibc}",
+        )
+    for name, machine in native.foreign.items():
+        yield finding("object-foreign", name, f"is for {machine}, the target is {target.arch}")
+    for name, why in native.unreadable.items():
+        yield finding("object-unreadable", name, why)
+    yield from (_missing(library, needs) for library in needs.libraries)
+    yield from _driver(needs, target)
+    if native.unread:
+        yield finding(
+            "native-unread", "wheels", f"{native.unread} are not here yet and were not read"
+        )
+
+
+def _missing(library: str, needs: HostNeeds) -> Finding:
+    debian, redhat = _PACKAGES.get(library, ("", ""))
+    fix = f"Install {debian} (Debian, Ubuntu) or {redhat} (RHEL) on the target." if debian else ""
+    level = Level.NOTE if library in _EVERYWHERE else None
+    what = f"{needs.because[library]} needs it"
+    return finding("library-missing", library, what, fix=fix, level=level)
+
+
+def _driver(needs: HostNeeds, target: Target) -> Iterator[Finding]:
+    if not needs.cuda_runtime:
+        return
+    wanted = numbers(needs.cuda_runtime)
+    what = f"CUDA runtime {needs.cuda_runtime} needs an NVIDIA driver {needs.driver} or newer"
+    too_old = _too_old(needs, target, wanted[0])
+    if too_old:
+        level = Level.WARNING if "cuda-compat" in target.tools else None
+        yield finding("cuda-too-old", too_old[0], f"{what}; {too_old[1]}", level=level)
+    elif target.driver is None and target.cuda is None:
+        yield finding("driver-needed", "target.driver", what)
+
+
+def _too_old(needs: HostNeeds, target: Target, major: int) -> tuple[str, str] | None:
+    """Where it is stated, and what is; a driver of the same major release runs every minor one."""
+    if target.driver is not None and numbers(target.driver) < numbers(needs.driver):
+        cuda = cuda_of_driver(target.driver)
+        stated = f", which runs CUDA {cuda[0]}.{cuda[1]}" if cuda else ""
+        return "target.driver", f"the target has {target.driver}{stated}"
+    if target.driver is None and target.cuda is not None and numbers(target.cuda)[0] < major:
+        return "target.cuda", f"the target's runs up to CUDA {target.cuda}"
+    return None
