@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.build.fetch import Fetched, Fetcher
+from bundler.build.lockfile import read_lock as read_lock
+from bundler.build.lockfile import write_lock as write_lock
 from bundler.build.pack import Packer, loose_file
 from bundler.build.readme import read_me
-from bundler.build.resolve import resolve, spec_digest
+from bundler.build.resolve import resolve
 from bundler.build.store import Blob, ContentStore
 from bundler.build.wheelcheck import check_wheels
 from bundler.domain.lock import Lock, LockedWheel
@@ -25,7 +27,7 @@ from bundler.domain.manifest import (
 from bundler.domain.spec import BundleSpec
 from bundler.errors import FormatError, IntegrityError, StateError, disk_errors
 from bundler.format import layout
-from bundler.format.codec import parse_lock, to_bytes
+from bundler.format.codec import to_bytes
 from bundler.format.digests import digest_bytes
 from bundler.format.requirements import requirements_text
 from bundler.format.rules import check_rules
@@ -67,9 +69,18 @@ class Built:
 
 
 def make_lock(
-    spec: BundleSpec, base: Path, tool_wheel: Path, tools: BuildTools, *, engine_only: bool = False
+    spec: BundleSpec,
+    base: Path,
+    tool_wheel: Path,
+    tools: BuildTools,
+    *,
+    engine_only: bool = False,
+    cache: Path | None = None,
 ) -> Lock:
-    """Resolve a spec, after refusing settings that the engine version cannot honour."""
+    """Resolve a spec, after refusing settings that the engine version cannot honour.
+
+    `cache` keeps wheels that are built from source; a spec with `build_sdists` needs it.
+    """
     for service in spec.resolved_services():
         tools.engine.check(service, spec.engine.version)
     return resolve(
@@ -81,29 +92,8 @@ def make_lock(
         clock=tools.clock,
         progress=tools.progress,
         engine_only=engine_only,
+        built_into=cache / "built" if cache else None,
     )
-
-
-def read_lock(path: Path, spec: BundleSpec) -> Lock | None:
-    """The lock that belongs to the spec; None when there is none or the spec has changed since.
-
-    Raises:
-        FormatError: the file is not a lock.
-    """
-    if not path.is_file():
-        return None
-    with disk_errors("reading", path):
-        lock = parse_lock(path.read_bytes(), str(path))
-    return lock if lock.spec_sha256 == spec_digest(spec) else None
-
-
-def write_lock(path: Path, lock: Lock) -> None:
-    """Write atomically."""
-    temporary = path.with_name(path.name + ".new")
-    with disk_errors("writing", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(to_bytes(lock))
-        temporary.replace(path)
 
 
 def planned_volumes(spec: BundleSpec, lock: Lock, form: VolumeFormat) -> list[int]:
@@ -232,7 +222,7 @@ def _manifest(
         name=spec.name,
         description=spec.description,
         created=lock.created,
-        target=spec.target,
+        target=lock.target,
         engine=ShippedEngine(
             name=lock.engine_name,
             version=lock.engine_version,
