@@ -46,10 +46,24 @@ class SpecError(BundlerError):
 
 
 class ResolveError(BundlerError):
-    """No set of wheels satisfies the spec on the target."""
+    """No set of wheels satisfies the spec on the target.
+
+    `without_wheel` names the packages for which the index has no wheel that the target accepts.
+    """
 
     exit_code = 4
     default_hint = "Change the version, the target or the index, then run the command again."
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        details: Sequence[str] = (),
+        without_wheel: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, hint=hint, details=details)
+        self.without_wheel = tuple(without_wheel)
 
 
 class SourceError(BundlerError):

@@ -133,10 +133,15 @@ class WheelRequest:
     build_sdists: bool = False
     only_links: bool = False
     """Ask no index, only `find_links`."""
+    built_into: Path | None = None
+    """Folder that keeps the wheels built from sdists; needed for `build_sdists`."""
 
 
 class WheelResolver(Protocol):
     """Finds the closure. Raises only `ResolveError`."""
+
+    floors: tuple[str, ...]
+    """glibc versions to choose from, rising, for a target whose own is not stated."""
 
     def resolve(self, request: WheelRequest) -> tuple[LockedWheel, ...]:
         """Every wheel of the closure for the target, one for each package, sorted by name."""

@@ -27,12 +27,14 @@ from bundler.ports import (
     Verifier,
     VolumeFormat,
     WheelReader,
+    WheelResolver,
 )
 
 if TYPE_CHECKING:
     from bundler.build.pipeline import BuildTools
     from bundler.deploy.launch import Launcher
     from bundler.deploy.root import Root
+    from bundler.domain.target import Target
 
 T = TypeVar("T")
 
@@ -141,8 +143,52 @@ def _html() -> ReportWriter:
     return HtmlReport()
 
 
+def _uv(index: HostIndex) -> WheelResolver:
+    with _connected_half():
+        from bundler.adapters.wheels_uv.resolver import UvResolver
+        from bundler.build.tags import best_wheel
+
+    return UvResolver(
+        runner=runner(),
+        uv=uv_program(),
+        python=sys.executable,
+        index=index,
+        choose=best_wheel,
+        host=_this_host(),
+    )
+
+
+def _piptools(index: HostIndex) -> WheelResolver:
+    with _connected_half():
+        from bundler.adapters.wheels_piptools import PipToolsResolver
+
+    return PipToolsResolver(runner=runner(), python=sys.executable, index=index, host=_this_host())
+
+
+def _this_host() -> Target | None:
+    """This host as a target, None when it could be none: not Linux, no glibc, another Python."""
+    import platform
+
+    from pydantic import ValidationError
+
+    from bundler.domain.target import Target
+
+    try:
+        return Target.model_validate(
+            {
+                "os": platform.system().lower(),
+                "arch": platform.machine(),
+                "python": ".".join(platform.python_version_tuple()[:2]),
+                "glibc": platform.libc_ver()[1],
+            }
+        )
+    except ValidationError:
+        return None
+
+
 ENGINES: dict[str, Callable[[], EngineAdapter]] = {"vllm": _vllm, "llama.cpp": _llamacpp}
 SOURCES: dict[str, Callable[[], ModelSource]] = {"hub": _hub, "local": _local, "gguf": _gguf}
+RESOLVERS: dict[str, Callable[[HostIndex], WheelResolver]] = {"uv": _uv, "pip-tools": _piptools}
 REPORTS: dict[str, Callable[[], ReportWriter]] = {"json": _json, "html": _html}
 
 
@@ -169,10 +215,8 @@ def build_tools(engine: EngineRef, progress: Progress, cache: Path) -> BuildTool
     with _connected_half():
         from bundler.adapters.fetch_http.download import HttpDownloader
         from bundler.adapters.host_index import read_host_index
-        from bundler.adapters.wheels_uv import UvResolver
         from bundler.build.pipeline import BuildTools
         from bundler.build.store import ContentStore
-        from bundler.build.tags import best_wheel
 
     index = read_host_index(runner())
     if index.cert:
@@ -181,13 +225,7 @@ def build_tools(engine: EngineRef, progress: Progress, cache: Path) -> BuildTool
     store = ContentStore(cache)
     return BuildTools(
         sources=SOURCES,
-        resolver=UvResolver(
-            runner=runner(),
-            uv=uv_program(),
-            python=sys.executable,
-            index=index,
-            choose=best_wheel,
-        ),
+        resolver=RESOLVERS[engine.resolver](index),
         downloader=HttpDownloader(index),
         form=volume_format(),
         engine=ENGINES[engine.name](),

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.build.fetch import Fetched, Fetcher
+from bundler.build.filled import filled
 from bundler.build.pack import Packer, loose_file
 from bundler.build.prove import Prover, refuse, waived_records
 from bundler.build.readme import read_me
 from bundler.build.recall import Recall
-from bundler.build.resolve import resolve, spec_digest
+from bundler.build.resolve import resolve
+from bundler.build.selfcheck import check_closures
 from bundler.build.store import Blob, ContentStore
 from bundler.build.wheelcheck import check_wheels
 from bundler.domain.lock import Lock, LockedWheel
@@ -28,7 +30,7 @@ from bundler.domain.proof import Proof
 from bundler.domain.spec import BundleSpec
 from bundler.errors import FormatError, IntegrityError, StateError, disk_errors
 from bundler.format import layout
-from bundler.format.codec import parse_lock, to_bytes
+from bundler.format.codec import to_bytes
 from bundler.format.digests import digest_bytes
 from bundler.format.requirements import requirements_text
 from bundler.format.rules import check_rules
@@ -65,17 +67,23 @@ class BuildTools:
 
 @dataclass(frozen=True)
 class Built:
-    """A finished bundle."""
+    """A finished bundle, and its lock with what the fetched wheels told."""
 
     manifest: Manifest
+    lock: Lock
     manifest_sha256: str
     key_id: str | None
 
 
 def make_lock(
-    spec: BundleSpec, base: Path, tool_wheel: Path, tools: BuildTools, *, engine_only: bool = False
+    spec: BundleSpec,
+    base: Path,
+    tool_wheel: Path,
+    tools: BuildTools,
+    *,
+    engine_only: bool = False,
 ) -> Lock:
-    """Resolve a spec."""
+    """Resolve a spec; wheels that are built from source are kept in the store."""
     return resolve(
         spec=spec,
         base=base,
@@ -85,6 +93,7 @@ def make_lock(
         clock=tools.clock,
         progress=tools.progress,
         engine_only=engine_only,
+        built_into=tools.store.root / "built",
     )
 
 
@@ -108,31 +117,6 @@ def make_proof(
         stored=tools.store.file,
         fetched={item.path: item.blob.path for item in fetched},
     ).prove()
-
-
-def read_lock(path: Path, spec: BundleSpec, *, engine_only: bool = False) -> Lock | None:
-    """The lock that belongs to the spec; None when there is none or the spec has changed since.
-
-    One for the engine alone is another lock than one with the models.
-
-    Raises:
-        FormatError: the file is not a lock.
-    """
-    if not path.is_file():
-        return None
-    with disk_errors("reading", path):
-        lock = parse_lock(path.read_bytes(), str(path))
-    same = (lock.spec_sha256, lock.engine_only) == (spec_digest(spec), engine_only)
-    return lock if same else None
-
-
-def write_lock(path: Path, lock: Lock) -> None:
-    """Write atomically."""
-    temporary = path.with_name(path.name + ".new")
-    with disk_errors("writing", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(to_bytes(lock))
-        temporary.replace(path)
 
 
 def planned_volumes(spec: BundleSpec, lock: Lock, form: VolumeFormat) -> list[int]:
@@ -184,6 +168,8 @@ def build(
         fetched = fetcher.fetch(lock)
     _check_against_lock(lock, fetched)
     check_wheels(fetched, lock.target)
+    check_closures(spec, lock, base, fetched, tools.resolver, tool_wheel.parent / "closure")
+    lock = filled(lock, fetched)
     proof = make_proof(spec, lock, base, tools, fetched)
     refuse(proof)
     packer = Packer(
@@ -205,7 +191,7 @@ def build(
         # What the closed side will refuse must not leave this one.
         check_rules(manifest)
         digest = packer.finish(manifest, loose, signer)
-    return Built(manifest, digest, signer.key_id if signer else None)
+    return Built(manifest, lock, digest, signer.key_id if signer else None)
 
 
 def _check_against_lock(lock: Lock, fetched: Sequence[Fetched]) -> None:
@@ -265,7 +251,7 @@ def _manifest(
         name=spec.name,
         description=spec.description,
         created=lock.created,
-        target=spec.target,
+        target=lock.target,
         engine=ShippedEngine(
             name=lock.engine_name,
             version=lock.engine_version,

@@ -87,7 +87,7 @@ class Prover:
 
     def _unstated(self) -> Iterator[Finding]:
         target = self.lock.target
-        if self.spec.target.glibc != target.glibc:
+        if not self.spec.target.states_glibc:
             yield finding(
                 "glibc-floor",
                 "target.glibc",

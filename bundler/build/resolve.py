@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from packaging.requirements import InvalidRequirement, Requirement
+
+from bundler.build.floor import at_lowest_floor
 from bundler.build.tags import parse_wheel
 from bundler.build.toolwheel import NAME, tool_version
 from bundler.domain.lock import Lock, LockedExtra, LockedWheel
 from bundler.domain.sources import FileRef
 from bundler.domain.spec import BundleSpec
+from bundler.domain.target import Target
 from bundler.errors import SourceError, SpecError, disk_errors
 from bundler.format.codec import to_bytes
 from bundler.format.digests import sha256_hex
@@ -34,6 +38,7 @@ def resolve(
     clock: Clock,
     progress: Progress,
     engine_only: bool = False,
+    built_into: Path | None = None,
 ) -> Lock:
     """Pin everything.
 
@@ -46,6 +51,7 @@ def resolve(
         clock: gives the lock its date.
         progress: told of each step.
         engine_only: leave models and files out.
+        built_into: keeps wheels that are built from source, for specs that allow it.
 
     Raises:
         ResolveError: the index has no closure for the target.
@@ -53,9 +59,9 @@ def resolve(
         SpecError: the spec names a local file that is not there.
     """
     progress.note(f"resolving {spec.engine.distribution} {spec.engine.version} for the target")
-    engine = resolver.resolve(engine_request(spec, base))
+    target, engine = _engine_closure(spec, base, resolver, built_into)
     progress.note(f"resolving {NAME} {tool_version()} for the target")
-    tool = _tool_closure(spec, resolver, tool_wheel)
+    tool = _tool_closure(target, resolver, tool_wheel)
     models = []
     for ref in () if engine_only else spec.models:
         progress.note(f"pinning model {ref.label}")
@@ -65,7 +71,7 @@ def resolve(
         created=clock.now(),
         airbundle_version=tool_version(),
         engine_only=engine_only,
-        target=spec.target,
+        target=target,
         engine_name=spec.engine.name,
         engine_version=spec.engine.version,
         engine_wheels=tuple(map(_with_size, engine)),
@@ -75,7 +81,24 @@ def resolve(
     )
 
 
-def engine_request(spec: BundleSpec, base: Path) -> WheelRequest:
+def _engine_closure(
+    spec: BundleSpec, base: Path, resolver: WheelResolver, built_into: Path | None
+) -> tuple[Target, tuple[LockedWheel, ...]]:
+    """The closure, and the target with the glibc that it is for."""
+
+    def ask(target: Target) -> tuple[LockedWheel, ...]:
+        return resolver.resolve(engine_request(spec, base, target, built_into))
+
+    wanted = spec.target
+    if wanted.states_glibc:
+        target = wanted.with_glibc(wanted.glibc)
+        return target, ask(target)
+    return at_lowest_floor(ask, wanted, resolver.floors)
+
+
+def engine_request(
+    spec: BundleSpec, base: Path, target: Target, built_into: Path | None = None
+) -> WheelRequest:
     """What to ask the resolver for the engine's closure."""
     engine = spec.engine
     extras = f"[{','.join(engine.extras)}]" if engine.extras else ""
@@ -83,14 +106,32 @@ def engine_request(spec: BundleSpec, base: Path) -> WheelRequest:
     return WheelRequest(
         requirements=(
             f"{engine.distribution}{extras}=={engine.version}",
-            *engine.requirements,
+            *_checked("requirements", engine.requirements),
             *map(_local_requirement, local),
         ),
-        target=spec.target,
-        exclude=engine.exclude,
+        target=target,
+        exclude=_checked("exclude", engine.exclude),
         index=engine.index,
         find_links=tuple(sorted({path.parent.resolve() for path in local})),
+        indexes=engine.indexes,
+        constraints=_checked("constraints", engine.constraints),
+        exclude_newer=engine.exclude_newer,
+        build_sdists=engine.build_sdists,
+        built_into=built_into,
     )
+
+
+def _checked(key: str, lines: tuple[str, ...]) -> tuple[str, ...]:
+    """Requirements as they are; the resolvers would read `-r FILE` or `--index-url` as well."""
+    for line in lines:
+        try:
+            Requirement(line)
+        except InvalidRequirement as cause:
+            raise SpecError(
+                f"engine.{key}: {line!r} is not a requirement: {str(cause).splitlines()[0]}",
+                hint="Write a package and its versions, such as `numpy<2.3`.",
+            ) from cause
+    return lines
 
 
 def _local_requirement(wheel: Path) -> str:
@@ -108,12 +149,12 @@ def _local_requirement(wheel: Path) -> str:
 
 
 def _tool_closure(
-    spec: BundleSpec, resolver: WheelResolver, tool_wheel: Path
+    target: Target, resolver: WheelResolver, tool_wheel: Path
 ) -> tuple[LockedWheel, ...]:
     wheels = resolver.resolve(
         WheelRequest(
             requirements=(f"{NAME}=={tool_version()}",),
-            target=spec.target,
+            target=target,
             find_links=(tool_wheel.parent,),
         )
     )

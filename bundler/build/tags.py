@@ -20,6 +20,9 @@ _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinu
 _OLDEST = {"x86_64": 5, "aarch64": 17}
 # Longer names cannot be written to a disk, and their tags (`a.b-c.d-e.f`) multiply out.
 _MAX_NAME = 255
+_LEVELS = {f"manylinux_2_{minor}": minor for minor in range(5, 100)} | {
+    name: minor for (_, minor), name in _LEGACY.items()
+}
 T = TypeVar("T")
 
 
@@ -84,3 +87,15 @@ def best_wheel(wheels: Iterable[tuple[str, T]], target: Target) -> T | None:
         if best is None or key > best[:2]:
             best = (*key, item)
     return None if best is None else best[2]
+
+
+def glibc_of(filenames: Iterable[str], target: Target) -> str:
+    """The oldest glibc that still admits all these wheels, by their tags; `2.0` when any does."""
+    return f"2.{max((_minor_of(name, target) for name in filenames), default=0)}"
+
+
+def _minor_of(filename: str, target: Target) -> int:
+    parsed = parse_wheel(filename)
+    fitting = [tag for tag in parsed[3] if tag in target_tags(target)] if parsed else []
+    levels = (_LEVELS.get(tag.platform.removesuffix(f"_{target.arch}"), 0) for tag in fitting)
+    return min(levels, default=0)

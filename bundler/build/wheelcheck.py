@@ -6,18 +6,15 @@ that its own metadata refuses; better found here than by an engine that fails be
 
 from __future__ import annotations
 
-import email.parser
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from bundler.build.fetch import Fetched
+from bundler.build.wheelmeta import read_metadata
 from bundler.domain.target import Target
-from bundler.errors import IntegrityError, ResolveError
-
-_MAX_METADATA = 4 * 2**20
+from bundler.errors import ResolveError
 
 
 def check_wheels(fetched: Sequence[Fetched], target: Target) -> None:
@@ -46,20 +43,7 @@ def _admits(wanted: SpecifierSet, python: str) -> bool:
 
 
 def _requires_python(name: str, path: Path) -> SpecifierSet | None:
-    try:
-        with zipfile.ZipFile(path) as wheel:
-            inside = next(
-                info
-                for info in wheel.infolist()
-                if info.filename.count("/") == 1 and info.filename.endswith(".dist-info/METADATA")
-            )
-            text = wheel.open(inside).read(_MAX_METADATA).decode("utf-8", "replace")
-    except (zipfile.BadZipFile, StopIteration, NotImplementedError, RuntimeError) as cause:
-        raise IntegrityError(
-            f"{name}: is no wheel: {str(cause) or 'it has no METADATA'}",
-            hint="The index or find-links page serves a broken file; tell its owner.",
-        ) from cause
-    stated = email.parser.HeaderParser().parsestr(text).get("Requires-Python")
+    stated = read_metadata(name, path).get("Requires-Python")
     try:
         return SpecifierSet(stated) if stated else None
     except InvalidSpecifier:

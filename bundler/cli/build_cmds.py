@@ -51,8 +51,9 @@ def build(
     quiet: QuietOption = False,
 ) -> None:
     """Make a bundle: lock, fetch, pack into volumes, sign."""
+    from bundler.build.lockfile import default_lock, read_lock, write_lock
     from bundler.build.pipeline import build as build_bundle
-    from bundler.build.pipeline import make_lock, read_lock, write_lock
+    from bundler.build.pipeline import make_lock
     from bundler.build.specfile import load_spec
     from bundler.build.toolwheel import write_tool_wheel
 
@@ -65,7 +66,7 @@ def build(
     signer = wiring.signer(key) if key else None
     shown = progress(quiet=quiet)
     tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache))
-    lock_path = lock or spec.with_suffix(".engine.lock.json" if engine_only else ".lock.json")
+    lock_path = lock or default_lock(spec, engine_only=engine_only)
     with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
         wheel = write_tool_wheel(Path(folder))
         resolved = None if relock else read_lock(lock_path, wanted, engine_only=engine_only)
@@ -83,6 +84,8 @@ def build(
             signer=signer,
             tools=tools,
         )
+    # Digests and licences are known now.
+    write_lock(lock_path, built.lock)
     manifest = built.manifest
     if json:
         show_json(

@@ -56,7 +56,8 @@ def plan(
 
     Exit code 10 when it cannot.
     """
-    from bundler.build.pipeline import make_lock, make_proof, planned_volumes, write_lock
+    from bundler.build.lockfile import write_lock
+    from bundler.build.pipeline import make_lock, make_proof, planned_volumes
     from bundler.build.specfile import load_spec
     from bundler.build.toolwheel import write_tool_wheel
 

@@ -10,7 +10,7 @@ from bundler.domain import names
 from bundler.domain.record import Name, Record
 from bundler.domain.sizes import MEDIA, human, parse_size
 from bundler.domain.sources import EngineRef, FileRef, ModelRef
-from bundler.domain.target import Target
+from bundler.domain.target import WantedTarget
 
 Medium = Literal[
     "fat32", "exfat", "dvd", "dvd-dl", "bd25", "bd50", "16GB-usb", "32GB-usb", "64GB-usb"
@@ -218,7 +218,7 @@ class BundleSpec(Record):
 
     name: Name = Field(description="Name of the bundle and of its volumes.")
     description: str = Field("", description="One line for people.")
-    target: Target
+    target: WantedTarget
     models: tuple[ModelRef, ...] = Field(
         min_length=1, max_length=100, description="Models to carry."
     )

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from bundler.domain.record import Record
 
+AUTO = "auto"
 ToolName = Literal["gcc", "g++", "nvcc", "ninja", "python-headers", "cuda-compat"]
 
 
@@ -18,8 +19,8 @@ class Gpu(Record):
     count: int = Field(1, ge=1, le=64, description="How many of them.")
 
 
-class Target(Record):
-    """The closed machine that the bundle is built for."""
+class WantedTarget(Record):
+    """The closed machine as the spec states it: its glibc may be left open."""
 
     os: Literal["linux"] = Field("linux", description="Operating system.")
     arch: Literal["x86_64", "aarch64"] = Field("x86_64", description="Processor architecture.")
@@ -27,7 +28,10 @@ class Target(Record):
         description="CPython minor version on the target."
     )
     glibc: str = Field(
-        pattern=r"^2\.[0-9]{1,2}$", description="The target's glibc (`ldd --version`), e.g. `2.31`."
+        AUTO,
+        pattern=r"^(auto|2\.[0-9]{1,2})$",
+        description="The target's glibc (`ldd --version`), e.g. `2.31`; with `auto` the oldest that"
+        " the wheels admit, from 2.28 on, is found and put into the lock.",
     )
     cuda: str | None = Field(
         None,
@@ -45,3 +49,20 @@ class Target(Record):
         description="What the target has for compiling at run time; nothing is assumed.",
     )
     gpus: tuple[Gpu, ...] = Field((), max_length=64, description="GPUs in the target.")
+
+    @property
+    def states_glibc(self) -> bool:
+        """Whether the spec names the glibc; if not, the lock's was found from the wheels."""
+        return self.glibc != AUTO
+
+    def with_glibc(self, glibc: str) -> Target:
+        """The same machine with this glibc."""
+        return Target.model_validate(self.model_dump() | {"glibc": glibc})
+
+
+class Target(WantedTarget):
+    """The closed machine that the bundle is built for; its glibc is always known."""
+
+    glibc: str = Field(
+        pattern=r"^2\.[0-9]{1,2}$", description="The target's glibc (`ldd --version`), e.g. `2.31`."
+    )

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 def sources() -> dict[str, str]:
     return {
-        path.name: path.read_text()
+        path.as_posix(): path.read_text()
         for path in (ROOT / "bundler").rglob("*.py")
         if path.name != "catalogue.py"
     }

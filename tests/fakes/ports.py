@@ -30,6 +30,8 @@ class FixedClock:
 class FolderResolver:
     """Resolves to hand-made wheels: those of the requirement's own list."""
 
+    floors = ("2.28",)
+
     def __init__(self, closures: Callable[[WheelRequest], list[Path]]) -> None:
         self._closures = closures
         self.requests: list[WheelRequest] = []

@@ -189,10 +189,13 @@ def test_a_wheel_with_a_wrong_name_is_a_fault_of_the_spec(
         (tmp_path / wheel).touch()
     spec = parse_spec((GOOD + f"  wheels: [{wheel}]\n").encode(), "s")
     with pytest.raises(SpecError, match=part):
-        engine_request(spec, tmp_path)
+        engine_request(spec, tmp_path, spec.target.with_glibc("2.31"))
 
 
 def test_a_local_wheel_is_required_at_its_version(tmp_path: Path) -> None:
     (tmp_path / "my_shim-1.0+cpu-py3-none-any.whl").touch()
     spec = parse_spec((GOOD + "  wheels: [my_shim-1.0+cpu-py3-none-any.whl]\n").encode(), "s")
-    assert engine_request(spec, tmp_path).requirements == ("vllm==0.17.1", "my-shim==1.0+cpu")
+    assert engine_request(spec, tmp_path, spec.target.with_glibc("2.31")).requirements == (
+        "vllm==0.17.1",
+        "my-shim==1.0+cpu",
+    )
