@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -143,7 +144,7 @@ def _html() -> ReportWriter:
     return HtmlReport()
 
 
-def _uv(index: HostIndex) -> WheelResolver:
+def _uv(index: Callable[[], HostIndex]) -> WheelResolver:
     with _connected_half():
         from bundler.adapters.wheels_uv.resolver import UvResolver
         from bundler.build.tags import best_wheel
@@ -152,17 +153,19 @@ def _uv(index: HostIndex) -> WheelResolver:
         runner=runner(),
         uv=uv_program(),
         python=sys.executable,
-        index=index,
+        index=index(),
         choose=best_wheel,
         host=_this_host(),
     )
 
 
-def _piptools(index: HostIndex) -> WheelResolver:
+def _piptools(index: Callable[[], HostIndex]) -> WheelResolver:
     with _connected_half():
         from bundler.adapters.wheels_piptools import PipToolsResolver
 
-    return PipToolsResolver(runner=runner(), python=sys.executable, index=index, host=_this_host())
+    return PipToolsResolver(
+        runner=runner(), python=sys.executable, host=_this_host(), other=_uv(index)
+    )
 
 
 def _this_host() -> Target | None:
@@ -188,7 +191,10 @@ def _this_host() -> Target | None:
 
 ENGINES: dict[str, Callable[[], EngineAdapter]] = {"vllm": _vllm, "llama.cpp": _llamacpp}
 SOURCES: dict[str, Callable[[], ModelSource]] = {"hub": _hub, "local": _local, "gguf": _gguf}
-RESOLVERS: dict[str, Callable[[HostIndex], WheelResolver]] = {"uv": _uv, "pip-tools": _piptools}
+RESOLVERS: dict[str, Callable[[Callable[[], HostIndex]], WheelResolver]] = {
+    "uv": _uv,
+    "pip-tools": _piptools,
+}
 REPORTS: dict[str, Callable[[], ReportWriter]] = {"json": _json, "html": _html}
 
 
@@ -213,19 +219,23 @@ def build_tools(engine: EngineRef, progress: Progress, cache: Path) -> BuildTool
         HostError: the connected half's libraries are not installed.
     """
     with _connected_half():
-        from bundler.adapters.fetch_http.download import HttpDownloader
         from bundler.adapters.host_index import read_host_index
-        from bundler.build.pipeline import BuildTools
-        from bundler.build.store import ContentStore
-
-    index = read_host_index(runner())
+    # pip takes a third of a second to say what it is configured with; the imports run meanwhile.
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read_host_index, runner())
+        with _connected_half():
+            from bundler.adapters.fetch_http.download import HttpDownloader
+            from bundler.build.pipeline import BuildTools
+            from bundler.build.store import ContentStore
+        chosen = RESOLVERS[engine.resolver](reading.result)
+    index = reading.result()
     if index.cert:
         # The Hub's client reads this variable, and pip's configuration not at all.
         os.environ.setdefault("SSL_CERT_FILE", str(index.cert))
     store = ContentStore(cache)
     return BuildTools(
         sources=SOURCES,
-        resolver=RESOLVERS[engine.resolver](index),
+        resolver=chosen,
         downloader=HttpDownloader(index),
         form=volume_format(),
         engine=ENGINES[engine.name](),

@@ -3,7 +3,8 @@
 pip evaluates markers and tags for the interpreter that runs it, so no other target can be resolved
 (https://pip.pypa.io/en/stable/cli/pip_download/, pip issue 4304). pip-compile finds the versions, with
 this host's pip configuration; `pip install --dry-run --report` names each one's file and SHA-256.
-`pip-compile --generate-hashes` is not used: it hashes every platform's file of every package.
+`pip-compile --generate-hashes` is not used: it hashes every platform's file of every package. Sizes and
+upload dates, which pip does not tell, are taken from another resolver where it names the same bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -22,22 +25,34 @@ from packaging.utils import canonicalize_name
 from bundler.domain.lock import LockedWheel
 from bundler.domain.target import Target
 from bundler.errors import ResolveError, ToolError, as_error
-from bundler.ports import CommandRunner, Completed, HostIndex, WheelRequest
+from bundler.ports import CommandRunner, Completed, WheelRequest, WheelResolver
 
 _TIMEOUT_S = 3600
 _NOT_FOUND = re.compile(r"No matching distribution found for ([^\s(]+)")
 
 
 class PipToolsResolver:
-    """Resolves with the pip-tools and pip of this environment."""
+    """Resolves with the pip-tools and pip of this environment.
+
+    Args:
+        runner: starts them.
+        python: the interpreter that has them.
+        host: this host as a target, None when it could be none.
+        other: a resolver that tells sizes and dates of pinned wheels.
+    """
 
     def __init__(
-        self, *, runner: CommandRunner, python: str, index: HostIndex, host: Target | None
+        self,
+        *,
+        runner: CommandRunner,
+        python: str,
+        host: Target | None,
+        other: WheelResolver | None = None,
     ) -> None:
         self._runner = runner
         self._python = python
-        self._index = index
         self._host = host
+        self._other = other
         self.floors: tuple[str, ...] = (host.glibc if host else "2.17",)
 
     def resolve(self, request: WheelRequest) -> tuple[LockedWheel, ...]:
@@ -56,7 +71,23 @@ class PipToolsResolver:
             ])  # fmt: skip
             with as_error(ResolveError, "pip's report"):
                 wheels = [_wheel(item) for item in json.loads(report.read_bytes())["install"]]
-        return tuple(sorted(wheels, key=lambda wheel: wheel.name))
+        measured = self._measured(wheels, request)
+        return tuple(sorted(measured, key=lambda wheel: wheel.name))
+
+    def _measured(
+        self, wheels: Sequence[LockedWheel], request: WheelRequest
+    ) -> Iterator[LockedWheel]:
+        pins = tuple(f"{wheel.name}=={wheel.version}" for wheel in wheels)
+        known: dict[str, LockedWheel] = {}
+        if self._other is not None and not request.only_links:
+            # Without them the closure is as good: the sizes are known after the fetch.
+            with suppress(ResolveError):
+                same = self._other.resolve(replace(request, requirements=pins, constraints=()))
+                known = {wheel.sha256: wheel for wheel in same}
+        for wheel in wheels:
+            other = known.get(wheel.sha256, wheel)
+            size = other.size if wheel.size is None else wheel.size
+            yield wheel.model_copy(update={"size": size, "uploaded": other.uploaded})
 
     def _refuse_foreign(self, target: Target) -> None:
         host = self._host

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bundler.build.tags import best_wheel
+from bundler.build.tags import best_wheel, glibc_of
 from bundler.domain.target import Target
 
 TARGET = Target(python="3.12", glibc="2.31")
@@ -47,3 +47,31 @@ def test_legacy_names_of_manylinux_are_known() -> None:
 
 def test_a_name_that_is_no_wheel_is_passed_over() -> None:
     assert choose("x-1.tar.gz", "nonsense.whl") is None
+
+
+VLLM = "vllm-0.23.0-cp38-abi3-manylinux_2_28_x86_64.whl"
+VLLM_BUILD_2 = "vllm-0.23.0-2-cp38-abi3-manylinux_2_28_x86_64.whl"
+
+
+def test_a_real_build_tag_wins_over_the_same_file_without() -> None:
+    assert choose(VLLM, VLLM_BUILD_2) == choose(VLLM_BUILD_2, VLLM) == VLLM_BUILD_2
+
+
+def test_the_tag_counts_more_than_the_build() -> None:
+    closer = "vllm-0.23.0-cp312-cp312-manylinux_2_31_x86_64.whl"
+    assert choose(VLLM_BUILD_2, closer) == closer
+
+
+@pytest.mark.parametrize(
+    ("names", "glibc"),
+    [
+        ([], "2.0"),
+        (["x-1-py3-none-any.whl", "x-1-cp312-cp312-linux_x86_64.whl"], "2.0"),
+        (["x-1-cp312-cp312-manylinux2014_x86_64.whl"], "2.17"),
+        (["x-1-cp312-cp312-manylinux_2_17_x86_64.manylinux_2_28_x86_64.whl"], "2.17"),
+        (["x-1-cp38-abi3-manylinux_2_31_x86_64.whl", "y-1-cp38-abi3-manylinux1_x86_64.whl"], "2.31"),
+        (["nonsense", "x-1-cp38-abi3-manylinux_2_35_x86_64.whl"], "2.0"),
+    ],
+)  # fmt: skip
+def test_the_glibc_that_tags_ask_for(names: list[str], glibc: str) -> None:
+    assert glibc_of(names, TARGET) == glibc
