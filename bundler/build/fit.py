@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -302,6 +302,22 @@ def _margin(result: Fit, sum_: _Sum, named: str, terms: str) -> Iterator[Finding
         )
 
 
+def _smaller_cache(result: Fit, sum_: _Sum, wanted: int) -> Iterator[Finding]:
+    if result.kv_dtype not in ("auto", "f16", "bf16", "bfloat16", "float16"):
+        return
+    name = "q8_0" if sum_.llama else "fp8"
+    element = element_bytes(name) or Fraction(1)
+    smaller = replace(sum_.cache, element=element)
+    share = sum_.shared if sum_.llama else 1
+    count = int(smaller.at_once(result.kv_bytes * share, wanted))
+    yield finding(
+        "kv-dtype-default",
+        result.service,
+        f"kv_cache_dtype {result.kv_dtype} takes {human(result.per_token.bytes)} a token;"
+        f" {name} would hold {count} requests of {wanted} tokens",
+    )
+
+
 def _users(result: Fit, sum_: _Sum, acceptance: Acceptance) -> Iterator[Finding]:
     wanted = acceptance.input_tokens + acceptance.output_tokens
     most = max(acceptance.concurrency)
@@ -313,6 +329,7 @@ def _users(result: Fit, sum_: _Sum, acceptance: Acceptance) -> Iterator[Finding]
             result.service,
             f"{room} requests of {wanted} tokens fit at once, acceptance sends {most}",
         )
+        yield from _smaller_cache(result, sum_, wanted)
     elif allowed is not None and allowed < most:
         yield finding(
             "fit-users",

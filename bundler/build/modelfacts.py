@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -51,7 +51,8 @@ class _Files:
 
     model: LockedModel
     read: Read
-    faults: list[str]
+    faults: list[str] = field(default_factory=list)
+    parsed: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def by_path(self) -> dict[str, LockedFile]:
@@ -59,6 +60,11 @@ class _Files:
 
     def json(self, path: str) -> dict[str, Any]:
         """A JSON object; empty when it is absent or broken, which is then a fault."""
+        if path not in self.parsed:
+            self.parsed[path] = self._parse(path)
+        return self.parsed[path]
+
+    def _parse(self, path: str) -> dict[str, Any]:
         file = self.by_path.get(path)
         if file is None:
             return {}
@@ -89,7 +95,7 @@ def read_model(model: LockedModel, read: Read) -> ModelFacts:
     Raises:
         SourceError: whatever `read` raises. Broken content is a fault in the facts.
     """
-    files = _Files(model, read, [])
+    files = _Files(model, read)
     common = {
         "name": model.name,
         "pickles": tuple(_pickles(files)),

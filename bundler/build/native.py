@@ -112,7 +112,12 @@ def read_native(
     found = {wheel: needs for wheel, needs in known.items() if needs is not None}
     return Native(
         needs=_sum(wheels, found),
-        foreign={f"{w.filename}: {o}": m for w, n in found.items() for o, m in n.foreign.items()},
+        foreign={
+            f"{wheel.filename}: {name}": machine
+            for wheel, needs in found.items()
+            if len(needs.foreign) == needs.objects
+            for name, machine in needs.foreign.items()
+        },
         unreadable={
             f"{w.filename}: {o}": m for w, n in found.items() for o, m in n.unreadable.items()
         },
@@ -172,7 +177,9 @@ def judge_native(native: Native, target: Target) -> Iterator[Finding]:
         yield finding("object-foreign", name, f"is for {machine}, the target is {target.arch}")
     for name, why in native.unreadable.items():
         yield finding("object-unreadable", name, why)
-    yield from (_missing(library, needs) for library in needs.libraries)
+    if needs.checked:
+        # A wheel that was not read may bring the library.
+        yield from (_missing(library, needs) for library in needs.libraries)
     yield from _driver(needs, target)
     if native.unread:
         yield finding(

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from bundler.domain.record import Record
 
-NATIVE_VERSION = 1
+NATIVE_VERSION = 2
 
 
 class SymbolVersion(Record):
@@ -25,5 +25,9 @@ class WheelNeeds(Record):
     )
     needed: dict[str, str] = Field({}, description="DT_NEEDED library -> an object that needs it.")
     provided: tuple[str, ...] = Field((), description="File names and DT_SONAMEs of its objects.")
-    foreign: dict[str, str] = Field({}, description="Object for another processor -> which.")
+    foreign: dict[str, str] = Field(
+        {},
+        description="Object for another processor -> which. Wheels that bring their own as well may"
+        " carry such, for instance stubs to link against.",
+    )
     unreadable: dict[str, str] = Field({}, description="Object -> why it could not be read.")

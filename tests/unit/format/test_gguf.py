@@ -1,0 +1,94 @@
+"""GGUF headers."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bundler.demo.tiny_gguf import write_tiny_gguf
+from bundler.format.gguf import Gguf, read_gguf
+from bundler.format.safetensors import HeaderFault
+from tests.fakes.gguf import gguf_bytes
+
+
+def read(data: bytes) -> Gguf:
+    return read_gguf(lambda at, length: data[at : at + length], len(data))
+
+
+def text(value: str) -> bytes:
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def head(tensors: int, keys: int, body: bytes = b"", version: int = 3) -> bytes:
+    return b"GGUF" + struct.pack("<IQQ", version, tensors, keys) + body
+
+
+def test_a_real_file_is_read_to_the_byte(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.gguf"
+    write_tiny_gguf(path)
+    data = path.read_bytes()
+    found = read(data)
+    assert found.metadata["general.architecture"] == "llama"
+    assert found.metadata["llama.block_count"] == 2
+    assert found.metadata["tokenizer.ggml.tokens"] is None
+    assert {tensor.dtype for tensor in found.tensors} == {"F32"}
+    # All the file but its header is tensors and their padding.
+    rest = sum(tensor.size for tensor in found.tensors)
+    assert len(data) - 64 * 1024 < rest < len(data)
+
+
+def test_sizes_come_from_the_type() -> None:
+    infos = b""
+    for at, (name, kind, count, _size) in enumerate(
+        [("a", 8, 64, 68), ("b", 12, 256, 144), ("c", 39, 32, 17)]
+    ):
+        infos += text(name) + struct.pack("<IQIQ", 1, count, kind, at * 256)
+    data = head(3, 0, infos).ljust(4096, b"\0")
+    assert [(t.dtype, t.size) for t in read(data).tensors] == [
+        ("Q8_0", 68), ("Q4_K", 144), ("MXFP4", 17),
+    ]  # fmt: skip
+
+
+def test_a_type_newer_than_the_table_is_measured_by_its_neighbour() -> None:
+    infos = text("a") + struct.pack("<IQIQ", 1, 64, 99, 0)
+    infos += text("b") + struct.pack("<IQIQ", 1, 4, 0, 320)
+    data = head(2, 0, infos).ljust(2048, b"\0")
+    assert [(t.dtype, t.size) for t in read(data).tensors] == [("type 99", 320), ("F32", 16)]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "header goes past"),
+        (b"PK\x03\x04".ljust(100, b"\0"), "no GGUF"),
+        (b"GGUF" + struct.pack(">I", 3).ljust(100, b"\0"), "big-endian"),
+        (head(0, 0, version=1), "version 1"),
+        (head(10**9, 0), "states 1000000000 entries"),
+        (head(0, 1, struct.pack("<Q", 2**60)), "text of"),
+        (head(0, 1, text("k") + struct.pack("<I", 77)), "value type 77"),
+        (head(0, 1, text("k") + struct.pack("<IIQ", 9, 4, 2**50)), "goes past"),
+        (head(0, 1, text("k") + struct.pack("<IIQ", 9, 9, 2)), "of type 9"),
+        (head(0, 1, text("k") + struct.pack("<IIQ", 9, 8, 2**40)), "array of"),
+        (head(0, 2, (text("k") + struct.pack("<II", 4, 1)) * 2), "twice"),
+        (head(1, 0, text("t") + struct.pack("<I", 99)), "99 dimensions"),
+        (head(1, 0, text("t") + struct.pack("<IQIQ", 1, 2**40, 0, 0)), "ends at"),
+        (head(0, 1, text("general.alignment") + struct.pack("<II", 4, 0)), "alignment"),
+    ],
+)
+def test_a_lie_is_named(data: bytes, words: str) -> None:
+    with pytest.raises(HeaderFault, match=words):
+        read(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=64), st.integers(0, 700))
+def test_no_bytes_end_in_anything_but_a_fault(noise: bytes, at: int) -> None:
+    good = gguf_bytes(2048)
+    for data in (b"GGUF" + noise, good[:at], good[:at] + noise + good[at + len(noise) :]):
+        with contextlib.suppress(HeaderFault):
+            read(data)
