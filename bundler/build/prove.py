@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from packaging.utils import canonicalize_name
 
@@ -178,7 +179,10 @@ class Prover:
         return native.needs, tuple(judge_native(native, target))
 
     def _here(self, wheel: LockedWheel) -> Path | None:
-        return self.fetched.get(layout.wheel_path(wheel.filename)) or self.stored(wheel.sha256)
+        path = self.fetched.get(layout.wheel_path(wheel.filename)) or self.stored(wheel.sha256)
+        if path is None and wheel.url.startswith("file:"):
+            path = Path(unquote(urlsplit(wheel.url).path))
+        return path
 
 
 def unique_wheels(lock: Lock) -> list[LockedWheel]:
