@@ -775,7 +775,7 @@ def make_tool(args, manifest, folder, root, lock):
     argv = [uv, "venv"] + common + ["--no-python-downloads", "--python", python or minor, venv]
     run_step(argv, lock, HOST, "CPython {}: {}.".format(minor, GET_PYTHON))
     argv = [uv, "pip", "install"] + common + ["--python", os.path.join(venv, "bin", "python")]
-    argv += ["--no-index", "--no-deps", "--no-build", "--require-hashes", "--link-mode", "copy"]
+    argv += ["--no-index", "--no-build", "--require-hashes", "--link-mode", "copy"]
     argv += ["--find-links", os.path.join(work, "wheels"), "-r", listed]
     hint = "Fix the cause and run the same command again; an older tool stays usable."
     run_step(argv, lock, INSTALL, hint)

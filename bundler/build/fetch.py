@@ -79,7 +79,7 @@ class Fetcher:
     def _wheel_job(self, wheel: LockedWheel) -> _Job:
         def bring(task: Task) -> Blob:
             if wheel.url == SELF:
-                return self._own_wheel(wheel)
+                return Blob(self.tool_wheel, digest_file(self.tool_wheel))
             return self._download(wheel.url, wheel.filename, wheel.sha256, task)
 
         origin = wheel.url if wheel.url.startswith("http") else wheel.url.split(":", 1)[0]
@@ -91,15 +91,6 @@ class Fetcher:
             cached=lambda: self.store.get(wheel.sha256),
             bring=bring,
         )
-
-    def _own_wheel(self, wheel: LockedWheel) -> Blob:
-        digests = digest_file(self.tool_wheel)
-        if digests.sha256 != wheel.sha256:
-            raise ResolveError(
-                f"{wheel.filename}: the lock was made by another airbundle",
-                hint="Build with that version, or make a new lock with --relock.",
-            )
-        return Blob(self.tool_wheel, digests)
 
     def _extra_job(self, extra: LockedExtra) -> _Job:
         def bring(task: Task) -> Blob:
@@ -148,6 +139,21 @@ class Fetcher:
             task.advance(partial.stat().st_size)
         self.downloader.download(url, partial, task)
         return self.store.admit(partial, what, sha256=sha256)
+
+
+def check_own_wheel(lock: Lock, tool_wheel: Path) -> None:
+    """The lock pins airbundle's own wheel as well.
+
+    Raises:
+        ResolveError: it was made by another airbundle than this one.
+    """
+    own = digest_file(tool_wheel).sha256
+    for wheel in lock.tool_wheels:
+        if wheel.url == SELF and wheel.sha256 != own:
+            raise ResolveError(
+                f"{wheel.filename}: the lock was made by another airbundle",
+                hint="Build with that version, or make a new lock with --relock.",
+            )
 
 
 @dataclass(frozen=True)

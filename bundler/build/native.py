@@ -36,12 +36,13 @@ _OPTIONAL = (
     "libibverbs.so", "librdmacm.so", "libmlx5.so", "libmpi.so", "libmpi_cxx.so", "libfabric.so",
     "libucp.so", "libucs.so", "libuct.so", "libpmix.so", "liboshmem.so", "libefa.so", "libhwloc.so",
     "libze_loader.so", "libamdhip64.so", "libhsa-runtime64.so", "librccl.so", "libsycl.so",
-    "libgdrapi.so", "libnvidia-fs.so", "libcufile_rdma.so", "libtbb.so", "libQt", "libpython",
+    "libgdrapi.so", "libnvidia-fs.so", "libcutensor", "libcufile_rdma.so", "libtbb.so", "libQt", "libpython",
 )  # fmt: skip
 # Library -> package of Debian and Ubuntu, package of RHEL.
 _PACKAGES = {
     "libstdc++.so.6": ("libstdc++6", "libstdc++"), "libgcc_s.so.1": ("libgcc-s1", "libgcc"),
-    "libgomp.so.1": ("libgomp1", "libgomp"), "libnuma.so.1": ("libnuma1", "numactl-libs"),
+    "libgomp.so.1": ("libgomp1", "libgomp"), "libgomp.so.1.0.0": ("libgomp1", "libgomp"),
+    "libnuma.so.1": ("libnuma1", "numactl-libs"),
     "libGL.so.1": ("libgl1", "mesa-libGL"), "libGLX.so.0": ("libglx0", "libglvnd-glx"),
     "libglib-2.0.so.0": ("libglib2.0-0", "glib2"), "libgthread-2.0.so.0": ("libglib2.0-0", "glib2"),
     "libz.so.1": ("zlib1g", "zlib"), "libX11.so.6": ("libx11-6", "libX11"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.build.fetch import Fetched, Fetcher
+from bundler.build.fetch import Fetched, Fetcher, check_own_wheel
 from bundler.build.filled import filled
 from bundler.build.pack import Packer, loose_file
 from bundler.build.prove import Prover, refuse, waived_records
@@ -154,6 +154,7 @@ def build(
         raise StateError(
             f"{out} exists already", hint="Give another --out, or remove that folder first."
         )
+    check_own_wheel(lock, tool_wheel)
     # Before gigabytes are fetched: what can be known from a few headers.
     refuse(make_proof(spec, lock, base, tools))
     fetcher = Fetcher(
@@ -257,6 +258,7 @@ def _manifest(
             version=lock.engine_version,
             distribution=spec.engine.distribution,
             requirements=layout.ENGINE_REQUIREMENTS,
+            exclude=spec.engine.exclude,
         ),
         tool=ShippedTool(
             version=lock.airbundle_version,

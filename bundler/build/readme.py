@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bundler.domain.manifest import Manifest
+from bundler.domain.needs import HostNeeds, needs_lines
 from bundler.domain.sizes import human
 from bundler.format import layout
 
@@ -16,7 +17,7 @@ airbundle 반입 번들 / airbundle transfer bundle
 모델 / models      : {models}
 볼륨 / volumes     : {count}개 / {count} files, {size}
 작성일 / created   : {created}
-
+{needs}
 [검증] 공개키는 매체가 아닌 별도 경로로 받으십시오.
 [Verify] Get the public key by another way than this medium.
 
@@ -58,8 +59,18 @@ def read_me(manifest: Manifest) -> bytes:
         count=len(manifest.volumes),
         size=human(sum(volume.size for volume in manifest.volumes)),
         created=manifest.created,
+        needs=_needs(manifest.needs),
         checksums=layout.CHECKSUMS,
         signature=layout.SIGNATURE,
         manifest=layout.MANIFEST,
         bootstrap=layout.BOOTSTRAP,
     ).encode()
+
+
+def _needs(needs: HostNeeds) -> str:
+    lines = needs_lines(needs)
+    if not lines:
+        return ""
+    return "\n서버에 필요한 것 / the server must have:\n" + "".join(
+        f"  - {line}\n" for line in lines
+    )

@@ -123,6 +123,9 @@ def inspect(
     for label in ("description", "created", "target", "engine", "tool", "signature"):
         if seen[label]:
             say(f"{label:<12} {seen[label]}")
+    for title in ("needs", "waived"):
+        for line in seen[title]:
+            say(f"{title:<12} {line}")
     table("models", ["name", "origin", "licence", "#size"], seen["models"])
     table("contents", ["kind", "#files", "#size"], seen["kinds"])
     table("volumes", ["name", "#size", "sha256"], seen["volumes"])

@@ -9,7 +9,7 @@ from bundler.cli.memory_bars import bars
 from bundler.domain.findings import Finding, Kind, Level
 from bundler.domain.fit import Fit
 from bundler.domain.lock import Lock
-from bundler.domain.needs import HostNeeds
+from bundler.domain.needs import HostNeeds, needs_lines
 from bundler.domain.proof import Answer, Proof
 from bundler.domain.sizes import human
 from bundler.domain.target import Target
@@ -78,16 +78,12 @@ def _show_fit(fit: Fit) -> None:
 
 
 def _show_needs(needs: HostNeeds) -> None:
-    wanted = [
-        *([f"glibc >= {needs.glibc}"] if needs.glibc else []),
-        *([f"libstdc++ with GLIBCXX_{needs.glibcxx}"] if needs.glibcxx else []),
-        *([f"NVIDIA driver >= {needs.driver}"] if needs.driver else []),
-        *needs.libraries,
-        *(tool.name for tool in needs.tools),
-    ]
+    wanted = needs_lines(needs)
     if wanted:
         say("")
-        say(f"the host must have: {', '.join(wanted)}")
+        say("the host must have" + ("" if needs.checked else " (as far as it was read)"), "bold")
+        for line in wanted:
+            say(f"  {line}")
 
 
 def show_sizes(lock: Lock, summary: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ leaves the release in use untouched and nothing half-installed behind.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -180,15 +181,20 @@ class Installer:
         )  # fmt: skip
         if created.returncode != 0:
             raise _uv_error(f"{python}: uv makes no environment with it", folder, created)
+        excludes = folder / ".uv-excludes"
+        self.root.write(excludes, "\n".join((*verified.manifest.engine.exclude, "")).encode())
+        # With their dependencies, although all are pinned: a gap in the closure shows here, on this
+        # very Python and platform, and not at the engine's first import.
         done = self.runner.run(
             [
                 self.uv, "pip", "install", *common, "--python", str(folder / _PYTHON), "--no-index",
-                "--no-deps", "--no-build", "--require-hashes",
+                "--no-build", "--require-hashes", "--excludes", str(excludes),
                 "--find-links", str(folder / "wheels"),
                 "-r", str(folder / verified.manifest.engine.requirements),
             ],
             env=_clean(),
         )  # fmt: skip
+        excludes.unlink()
         shutil.rmtree(cache, ignore_errors=True)
         if done.returncode != 0:
             raise _uv_error(verified.bundle_id, folder, done)
@@ -213,6 +219,13 @@ def _clean() -> dict[str, str | None]:
 
 def _uv_error(what: str, folder: Path, done: Completed) -> BundlerError:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    gap = re.search(r"all requirements must be pinned.*but found: `([^`]+)`", " ".join(lines))
+    if gap:
+        return InstallError(
+            f"{what}: the carried wheels are not complete on this host: {gap[1]} is missing",
+            hint="Have the bundle built again for this host's Python and platform.",
+            details=lines[-20:],
+        )
     text = " ".join(lines)[:400] or f"uv ended with {done.returncode}"
     if any(sign in done.stderr for sign in ("No space left", "os error 28", "Disk quota")):
         return SpaceError(f"{folder}: no space left while installing ({text[:200]})")

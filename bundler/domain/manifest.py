@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from bundler.domain.needs import HostNeeds
+from bundler.domain.needs import HostNeeds, Line
 from bundler.domain.record import Name, Record, Sha256
 from bundler.domain.spec import Acceptance, Service
 from bundler.domain.target import Target
@@ -48,9 +48,9 @@ class Entry(Record):
 class Waived(Record):
     """An error of the proof that the supplier declared to be no obstacle."""
 
-    code: str
-    what: str
-    reason: str
+    code: Line
+    what: Annotated[Line, StringConstraints(max_length=4000)]
+    reason: Line
 
 
 class VolumeEntry(Record):
@@ -119,7 +119,7 @@ class Manifest(Record):
     acceptance: Acceptance
     files: tuple[RuntimeFile, ...] = ()
     needs: HostNeeds = Field(HostNeeds(), description="What the host must have.")
-    waived: tuple[Waived, ...] = ()
+    waived: tuple[Waived, ...] = Field((), max_length=1000)
     volumes: tuple[VolumeEntry, ...]
     loose: tuple[LooseFile, ...]
     entries: tuple[Entry, ...]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
 
 from bundler.domain.record import Record
+
+# They cross the gap: nothing in them may steer a terminal or go on for ever.
+Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=1000)]
+Version = Annotated[str, StringConstraints(pattern=r"^([0-9]{1,5}(\.[0-9]{1,5}){0,4})?$")]
 
 
 class Tool(Record):
     """A program (or set of files) that the host must have, and for what."""
 
-    name: str = Field(description="gcc, g++, nvcc, ninja, python-headers ...")
-    why: str
+    name: Line = Field(description="gcc, g++, nvcc, ninja, python-headers ...")
+    why: Line
 
 
 class HostNeeds(Record):
@@ -19,13 +25,32 @@ class HostNeeds(Record):
 
     checked: bool = Field(False, description="Whether every shared object of the closure was read.")
     objects: int = Field(0, description="Shared objects read.")
-    glibc: str = Field("", description="Newest GLIBC_x.y symbol version that any object needs.")
-    glibcxx: str = Field("", description="Newest GLIBCXX_3.4.n (libstdc++) that any needs.")
-    cxxabi: str = Field("", description="Newest CXXABI_1.3.n.")
-    libraries: tuple[str, ...] = Field(
-        (), description="Shared libraries that the closure does not bring and the host must have."
+    glibc: Version = Field("", description="Newest GLIBC_x.y symbol version that any object needs.")
+    glibcxx: Version = Field("", description="Newest GLIBCXX_3.4.n (libstdc++) that any needs.")
+    cxxabi: Version = Field("", description="Newest CXXABI_1.3.n.")
+    libraries: tuple[Line, ...] = Field(
+        (),
+        max_length=1000,
+        description="Shared libraries that the closure does not bring and the host must have.",
     )
-    because: dict[str, str] = Field({}, description="Need -> wheel and object that has it.")
-    cuda_runtime: str = Field("", description="CUDA runtime in the closure, e.g. 12.8.")
-    driver: str = Field("", description="Oldest NVIDIA driver for that runtime.")
-    tools: tuple[Tool, ...] = ()
+    because: dict[Line, Line] = Field(
+        {}, max_length=2000, description="Need -> wheel and object that has it."
+    )
+    cuda_runtime: Version = Field("", description="CUDA runtime in the closure, e.g. 12.8.")
+    driver: Version = Field("", description="Oldest NVIDIA driver for that runtime.")
+    tools: tuple[Tool, ...] = Field((), max_length=100)
+
+
+def needs_lines(needs: HostNeeds) -> list[str]:
+    """What the host must have, one thing on each line."""
+    return [
+        *([f"glibc {needs.glibc} or newer"] if needs.glibc else []),
+        *([f"libstdc++ with GLIBCXX_{needs.glibcxx}"] if needs.glibcxx else []),
+        *(
+            [f"NVIDIA driver {needs.driver} or newer (CUDA {needs.cuda_runtime})"]
+            if needs.driver
+            else []
+        ),
+        *needs.libraries,
+        *(f"{tool.name}: {tool.why}" for tool in needs.tools),
+    ]

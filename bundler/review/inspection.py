@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from bundler.domain.needs import needs_lines
 from bundler.domain.sizes import human
 from bundler.errors import FormatError, MissingVolumeError, disk_errors
 from bundler.format import layout
@@ -44,6 +45,8 @@ def inspect_bundle(folder: Path) -> dict[str, Any]:
         "engine": f"{manifest.engine.distribution} {manifest.engine.version}",
         "tool": f"airbundle {manifest.tool.version}",
         "signature": "present" if (folder / layout.SIGNATURE).is_file() else "NONE",
+        "needs": needs_lines(manifest.needs),
+        "waived": [f"{item.code}: {item.what} ({item.reason})" for item in manifest.waived],
         "models": [
             [
                 model.name,
