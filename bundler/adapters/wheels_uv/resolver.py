@@ -35,6 +35,7 @@ from bundler.ports import CommandRunner, HostIndex, WheelRequest
 Choose = Callable[[Iterable[tuple[str, Any]], Target], Any]
 # A closure with more packages without wheels than this is another kind of problem.
 _MAX_ROUNDS = 20
+_PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 
 
 class UvResolver:
@@ -199,11 +200,20 @@ class UvResolver:
         source_only: list[str] = []
         for_others: list[str] = []
         for requirement, has_others in sorted(missing.items()):
-            if not has_others:
-                answer = self._packages(question.about(requirement, "any-platform"))
-                has_others = not isinstance(answer, Refusal)
+            has_others = has_others or self._has_any_wheel(question, requirement)
             (for_others if has_others else source_only).append(requirement)
         return source_only, for_others
+
+    def _has_any_wheel(self, question: Question, requirement: str) -> bool:
+        """Whether the index has a wheel of it for any platform and any Python that we know."""
+        target = question.request.target
+        for python in dict.fromkeys((target.python, *_PYTHONS)):
+            other = target.model_copy(update={"python": python})
+            asked = replace(question, request=replace(question.request, target=other))
+            answer = self._packages(asked.about(requirement, "any-platform"))
+            if not isinstance(answer, Refusal):
+                return True
+        return False
 
     def _wheels(
         self, packages: Iterable[Mapping[str, Any]], question: Question

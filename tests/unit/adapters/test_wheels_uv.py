@@ -244,6 +244,16 @@ class TestSourceOnly:
         assert "build_sdists" in error.hint
         assert set(error.without_wheel) == {"docopt==0.6.2", "wget==3.2", "lib==1"}
 
+    @pytest.mark.parametrize("tag", ["cp310-cp310-manylinux_2_17_x86_64", "cp314-cp314-win_amd64"])
+    def test_wheels_for_another_python_or_system_are_not_source_alone(
+        self, main: SimpleIndex, tag: str
+    ) -> None:
+        make_wheel(main.folder, "docopt", "0.6.2", {}, tag=tag)
+        with pytest.raises(
+            ResolveError, match=r"docopt==0\.6\.2: the index has no wheel for linux"
+        ):
+            resolver(main).resolve(WheelRequest(("docopt==0.6.2",), TARGET))
+
     def test_they_are_built_when_that_is_allowed_and_kept(
         self, main: SimpleIndex, tmp_path: Path
     ) -> None:
