@@ -32,6 +32,7 @@ def plan(
         Path | None,
         typer.Option("--lock", help="Write the lock to this file as well.", readable=False),
     ] = None,
+    cache: CacheOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -42,10 +43,12 @@ def plan(
 
     wanted = load_spec(spec)
     shown = progress(quiet=quiet or json)
-    tools = wiring.build_tools(wanted.engine.name, shown)
+    tools = wiring.build_tools(wanted.engine.name, shown, wanted.engine.resolver)
     with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
         wheel = write_tool_wheel(Path(folder))
-        resolved = make_lock(wanted, spec.parent, wheel, tools, engine_only=engine_only)
+        resolved = make_lock(
+            wanted, spec.parent, wheel, tools, engine_only=engine_only, cache=cache_folder(cache)
+        )
     if lock is not None:
         write_lock(lock, resolved)
     volumes = planned_volumes(wanted, resolved, tools.form)
@@ -164,13 +167,13 @@ def build(
     wanted = load_spec(spec)
     signer = wiring.signer(key) if key else None
     shown = progress(quiet=quiet)
-    tools = wiring.build_tools(wanted.engine.name, shown)
+    tools = wiring.build_tools(wanted.engine.name, shown, wanted.engine.resolver)
     lock_path = lock or spec.with_suffix(".lock.json")
     with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
         wheel = write_tool_wheel(Path(folder))
         resolved = None if relock else read_lock(lock_path, wanted)
         if resolved is None:
-            resolved = make_lock(wanted, spec.parent, wheel, tools)
+            resolved = make_lock(wanted, spec.parent, wheel, tools, cache=cache_folder(cache))
             write_lock(lock_path, resolved)
         else:
             shown.note(f"using the lock {lock_path}")

@@ -29,7 +29,7 @@ from bundler.adapters.wheels_uv.refusal import (
 from bundler.adapters.wheels_uv.sdists import SdistBuilder, Source
 from bundler.domain.lock import LockedWheel
 from bundler.domain.target import Target
-from bundler.errors import ResolveError, ToolError
+from bundler.errors import ResolveError, ToolError, as_error
 from bundler.ports import CommandRunner, HostIndex, WheelRequest
 
 Choose = Callable[[Iterable[tuple[str, Any]], Target], Any]
@@ -239,16 +239,17 @@ class UvResolver:
             raise ResolveError(f"{name} {version}: the index states no SHA-256 of {_url(chosen)}")
         uploaded = chosen.get("upload-time")
         url = _url(chosen)
-        return LockedWheel(
-            name=name,
-            version=version,
-            filename=_filename(chosen),
-            url=url,
-            size=chosen.get("size"),
-            sha256=chosen["hashes"]["sha256"],
-            uploaded=uploaded.strftime("%Y-%m-%dT%H:%M:%SZ") if uploaded else None,
-            built=any(url.startswith(folder.as_uri() + "/") for folder in question.built),
-        )
+        with as_error(ResolveError, f"{name} {version}: what the index states"):
+            return LockedWheel(
+                name=name,
+                version=version,
+                filename=_filename(chosen),
+                url=url,
+                size=chosen.get("size"),
+                sha256=chosen["hashes"]["sha256"],
+                uploaded=uploaded.strftime("%Y-%m-%dT%H:%M:%SZ") if uploaded else None,
+                built=any(url.startswith(folder.as_uri() + "/") for folder in question.built),
+            )
 
 
 def _url(file: Mapping[str, Any]) -> str:
