@@ -31,18 +31,26 @@ def at_lowest_floor(
     # Raises when no glibc helps, as with a package that exists as source alone.
     best = ask(targets[high])
     needed = _minor(glibc_of((wheel.filename for wheel in best), targets[high]))
-    # By its tags the newest floor's closure would do there; most often nothing lower does.
-    probe = next(number for number in range(low, high + 1) if _minor(floors[number]) >= needed)
+    # Most engines' tags are at the low end; else what the newest floor's closure asks for would do.
+    likely = next(number for number in range(low, high + 1) if _minor(floors[number]) >= needed)
+    for probe in (low, likely):
+        if low <= probe < high:
+            low, high, best = _narrowed(ask, targets, probe, (low, high, best))
     while low < high:
-        if probe >= high:
-            probe = (low + high) // 2
-        found = _asked(ask, targets[probe], last=False)
-        if found is None:
-            low = probe + 1
-        else:
-            high, best = probe, found
-        probe = (low + high) // 2
+        low, high, best = _narrowed(ask, targets, (low + high) // 2, (low, high, best))
     return targets[high], best
+
+
+def _narrowed(
+    ask: Callable[[Target], Closure],
+    targets: Sequence[Target],
+    probe: int,
+    known: tuple[int, int, Closure],
+) -> tuple[int, int, Closure]:
+    """What is known after one more question: lowest possible floor, lowest proved, its closure."""
+    low, high, best = known
+    found = _asked(ask, targets[probe], last=False)
+    return (probe + 1, high, best) if found is None else (low, probe, found)
 
 
 def _asked(ask: Callable[[Target], Closure], target: Target, *, last: bool) -> Closure | None:

@@ -22,6 +22,7 @@ class SimpleIndex:
         self.url = url
         self.asked: list[str] = []
         self.uploaded: dict[str, str] = {}
+        self.stated_sha256: str | None = "true"
 
     def page(self, project: str) -> bytes | None:
         files = [
@@ -36,10 +37,13 @@ class SimpleIndex:
 
     def _file(self, path: Path) -> dict[str, Any]:
         data = path.read_bytes()
+        sha256 = self.stated_sha256
+        if sha256 == "true":
+            sha256 = hashlib.sha256(data).hexdigest()
         return {
             "filename": path.name,
             "url": f"{self.url.removesuffix('/simple')}/files/{path.name}",
-            "hashes": {"sha256": hashlib.sha256(data).hexdigest()},
+            "hashes": {} if sha256 is None else {"sha256": sha256},
             "size": len(data),
             "upload-time": self.uploaded.get(path.name, UPLOADED),
         }

@@ -29,12 +29,13 @@ from bundler.adapters.wheels_uv.refusal import (
 from bundler.adapters.wheels_uv.sdists import SdistBuilder, Source
 from bundler.domain.lock import LockedWheel
 from bundler.domain.target import Target
-from bundler.errors import ResolveError, ToolError
+from bundler.errors import ResolveError, ToolError, as_error
 from bundler.ports import CommandRunner, HostIndex, WheelRequest
 
 Choose = Callable[[Iterable[tuple[str, Any]], Target], Any]
 # A closure with more packages without wheels than this is another kind of problem.
 _MAX_ROUNDS = 20
+_PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 
 
 class UvResolver:
@@ -199,11 +200,20 @@ class UvResolver:
         source_only: list[str] = []
         for_others: list[str] = []
         for requirement, has_others in sorted(missing.items()):
-            if not has_others:
-                answer = self._packages(question.about(requirement, "any-platform"))
-                has_others = not isinstance(answer, Refusal)
+            has_others = has_others or self._has_any_wheel(question, requirement)
             (for_others if has_others else source_only).append(requirement)
         return source_only, for_others
+
+    def _has_any_wheel(self, question: Question, requirement: str) -> bool:
+        """Whether the index has a wheel of it for any platform and any Python that we know."""
+        target = question.request.target
+        for python in dict.fromkeys((target.python, *_PYTHONS)):
+            other = target.model_copy(update={"python": python})
+            asked = replace(question, request=replace(question.request, target=other))
+            answer = self._packages(asked.about(requirement, "any-platform"))
+            if not isinstance(answer, Refusal):
+                return True
+        return False
 
     def _wheels(
         self, packages: Iterable[Mapping[str, Any]], question: Question
@@ -229,16 +239,17 @@ class UvResolver:
             raise ResolveError(f"{name} {version}: the index states no SHA-256 of {_url(chosen)}")
         uploaded = chosen.get("upload-time")
         url = _url(chosen)
-        return LockedWheel(
-            name=name,
-            version=version,
-            filename=_filename(chosen),
-            url=url,
-            size=chosen.get("size"),
-            sha256=chosen["hashes"]["sha256"],
-            uploaded=uploaded.strftime("%Y-%m-%dT%H:%M:%SZ") if uploaded else None,
-            built=any(url.startswith(folder.as_uri() + "/") for folder in question.built),
-        )
+        with as_error(ResolveError, f"{name} {version}: what the index states"):
+            return LockedWheel(
+                name=name,
+                version=version,
+                filename=_filename(chosen),
+                url=url,
+                size=chosen.get("size"),
+                sha256=chosen["hashes"]["sha256"],
+                uploaded=uploaded.strftime("%Y-%m-%dT%H:%M:%SZ") if uploaded else None,
+                built=any(url.startswith(folder.as_uri() + "/") for folder in question.built),
+            )
 
 
 def _url(file: Mapping[str, Any]) -> str:

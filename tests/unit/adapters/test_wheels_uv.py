@@ -19,6 +19,7 @@ from bundler.domain.lock import LockedWheel
 from bundler.domain.sources import IndexRef
 from bundler.domain.target import Target
 from bundler.errors import ResolveError
+from bundler.format.digests import sha256_hex
 from bundler.ports import HostIndex, WheelRequest
 from tests.fakes.sdists import make_sdist
 from tests.fakes.simple_index import SimpleIndex, serving
@@ -197,6 +198,50 @@ def test_the_wheel_with_the_higher_build_tag_is_taken(main: SimpleIndex) -> None
     assert wheel.filename == tagged.name
 
 
+def test_find_links_relative_to_where_one_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, main: SimpleIndex
+) -> None:
+    path = make_wheel(tmp_path / "work" / "links", "lib", "7", {})
+    monkeypatch.chdir(tmp_path / "work")
+    (wheel,) = resolver(main, find_links=("links",)).resolve(WheelRequest(("lib",), TARGET))
+    assert wheel.url == path.as_uri()
+
+
+def test_settings_of_a_project_where_one_stands_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, main: SimpleIndex
+) -> None:
+    make_wheel(main.folder, "lib", "1", {})
+    make_wheel(main.folder, "lib", "2", {})
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "x"\nversion = "0"\n[tool.uv]\nconstraint-dependencies = ["lib<2"]\n'
+    )
+    monkeypatch.delenv("UV_NO_CONFIG")
+    monkeypatch.chdir(tmp_path)
+    assert versions(resolver(main).resolve(WheelRequest(("lib",), TARGET))) == {"lib": "2"}
+
+
+@pytest.mark.parametrize("sha256", ["zz", "", "A" * 63])
+def test_a_digest_that_is_none_is_one_line(main: SimpleIndex, sha256: str) -> None:
+    make_wheel(main.folder, "lib", "1", {})
+    main.stated_sha256 = sha256
+    with pytest.raises(ResolveError, match="lib") as caught:
+        resolver(main).resolve(WheelRequest(("lib",), TARGET))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_digest_that_the_index_does_not_state_is_found(main: SimpleIndex) -> None:
+    path = make_wheel(main.folder, "lib", "1", {})
+    main.stated_sha256 = None
+    (wheel,) = resolver(main).resolve(WheelRequest(("lib",), TARGET))
+    assert wheel.sha256 == sha256_hex(path.read_bytes())
+
+
+def test_a_requirement_with_an_address(main: SimpleIndex, tmp_path: Path) -> None:
+    path = make_wheel(tmp_path / "own", "lib", "7", {})
+    (wheel,) = resolver(main).resolve(WheelRequest((f"lib @ {path.as_uri()}",), TARGET))
+    assert (wheel.version, wheel.url, wheel.filename) == ("7", path.as_uri(), path.name)
+
+
 class TestOnlyLinks:
     """The closure's self-check: nothing but the given folders may help."""
 
@@ -243,6 +288,16 @@ class TestSourceOnly:
         assert "engine.wheels" in error.hint
         assert "build_sdists" in error.hint
         assert set(error.without_wheel) == {"docopt==0.6.2", "wget==3.2", "lib==1"}
+
+    @pytest.mark.parametrize("tag", ["cp310-cp310-manylinux_2_17_x86_64", "cp314-cp314-win_amd64"])
+    def test_wheels_for_another_python_or_system_are_not_source_alone(
+        self, main: SimpleIndex, tag: str
+    ) -> None:
+        make_wheel(main.folder, "docopt", "0.6.2", {}, tag=tag)
+        with pytest.raises(
+            ResolveError, match=r"docopt==0\.6\.2: the index has no wheel for linux"
+        ):
+            resolver(main).resolve(WheelRequest(("docopt==0.6.2",), TARGET))
 
     def test_they_are_built_when_that_is_allowed_and_kept(
         self, main: SimpleIndex, tmp_path: Path

@@ -48,10 +48,16 @@ def test_the_lowest_floor_is_found_in_few_questions(floor: int, tag: int | None)
     assert len(index.asked) <= 8
 
 
-def test_tags_lead_to_the_floor_at_once() -> None:
+def test_the_low_end_is_tried_after_the_newest() -> None:
     index = Index(31)
     at_lowest_floor(index, WANTED, FLOORS)
     assert index.asked == ["2.28", "2.40", "2.31"]
+
+
+def test_then_what_the_tags_ask_for() -> None:
+    index = Index(34)
+    at_lowest_floor(index, WANTED, FLOORS)
+    assert index.asked[:4] == ["2.28", "2.40", "2.31", "2.34"]
 
 
 def test_what_no_glibc_helps_is_asked_twice_and_no_more() -> None:
