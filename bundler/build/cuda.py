@@ -25,6 +25,9 @@ def runtime_of(packages: Mapping[str, str], libraries: Mapping[str, str]) -> str
         packages: normalized name -> version.
         libraries: DT_NEEDED library -> who needs it: an engine may link a runtime that is not carried.
     """
+    if packages.get("torch", "").endswith("+cpu"):
+        # Others may bring a CUDA runtime along; the engine does without.
+        return ""
     found = [numbers(version)[:2] for name, version in packages.items() if _RUNTIME.fullmatch(name)]
     linked = [(int(match[1]), 0) for library in libraries
               if (match := re.fullmatch(r"libcudart\.so\.(\d+)", library))]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bundler.build.cuda import cuda_of_driver, driver_for, numbers, runtime_of
@@ -31,14 +31,8 @@ _DRIVER = {
     "libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1", "libnvcuvid.so.1",
     "libnvidia-encode.so.1",
 }  # fmt: skip
-# Plugins that are loaded only where their hardware or their scheduler is; nobody else misses them.
-_OPTIONAL = (
-    "libibverbs.so", "librdmacm.so", "libmlx5.so", "libmpi.so", "libmpi_cxx.so", "libfabric.so",
-    "libucp.so", "libucs.so", "libuct.so", "libpmix.so", "liboshmem.so", "libefa.so", "libhwloc.so",
-    "libze_loader.so", "libamdhip64.so", "libhsa-runtime64.so", "librccl.so", "libsycl.so",
-    "libgdrapi.so", "libnvidia-fs.so", "libcutensor", "libcufile_rdma.so", "libtbb.so", "libQt", "libpython",
-)  # fmt: skip
-# Library -> package of Debian and Ubuntu, package of RHEL.
+# What belongs to a system: library -> package of Debian and Ubuntu, package of RHEL. Other libraries
+# that nothing brings belong to plugins for hardware, schedulers and compilers, as a rule.
 _PACKAGES = {
     "libstdc++.so.6": ("libstdc++6", "libstdc++"), "libgcc_s.so.1": ("libgcc-s1", "libgcc"),
     "libgomp.so.1": ("libgomp1", "libgomp"), "libgomp.so.1.0.0": ("libgomp1", "libgomp"),
@@ -62,12 +56,16 @@ _EVERYWHERE = {"libstdc++.so.6", "libgcc_s.so.1"}
 
 @dataclass(frozen=True)
 class Native:
-    """What was read: the sum for the manifest, and what only the judgement needs."""
+    """What was read: the sum for the manifest, and what only the judgement needs.
+
+    `strangers` are libraries that neither the bundle nor a usual system has -> who needs each.
+    """
 
     needs: HostNeeds
     foreign: Mapping[str, str]
     unreadable: Mapping[str, str]
     unread: int
+    strangers: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_native(
@@ -111,8 +109,9 @@ def read_native(
             ):
                 known[wheel] = needs
     found = {wheel: needs for wheel, needs in known.items() if needs is not None}
+    absent = _absent(found)
     return Native(
-        needs=_sum(wheels, found),
+        needs=_sum(wheels, found, {k: v for k, v in absent.items() if k in _PACKAGES}),
         foreign={
             f"{wheel.filename}: {name}": machine
             for wheel, needs in found.items()
@@ -123,6 +122,7 @@ def read_native(
             f"{w.filename}: {o}": m for w, n in found.items() for o, m in n.unreadable.items()
         },
         unread=len(wheels) - len(found),
+        strangers={k: v for k, v in absent.items() if k not in _PACKAGES},
     )
 
 
@@ -134,35 +134,41 @@ def _known(wheel: LockedWheel, arch: str, recall: Recall) -> WheelNeeds | None:
     return recall.find(WheelNeeds, _key(wheel, arch))
 
 
-def _sum(wheels: Sequence[LockedWheel], found: Mapping[LockedWheel, WheelNeeds]) -> HostNeeds:
+def _absent(found: Mapping[LockedWheel, WheelNeeds]) -> dict[str, str]:
+    """Libraries that nothing brings -> an object that needs each."""
+    needed: dict[str, str] = {}
+    for wheel, needs in found.items():
+        for library, name in needs.needed.items():
+            needed.setdefault(library, f"{wheel.filename}: {name}")
+    there = {name for needs in found.values() for name in needs.provided} | _GLIBC | _DRIVER
+    return {name: who for name, who in sorted(needed.items()) if name not in there}
+
+
+def _sum(
+    wheels: Sequence[LockedWheel],
+    found: Mapping[LockedWheel, WheelNeeds],
+    libraries: Mapping[str, str],
+) -> HostNeeds:
     newest: dict[str, str] = {}
     because: dict[str, str] = {}
-    needed: dict[str, str] = {}
-    provided = {name for needs in found.values() for name in needs.provided}
     for wheel, needs in found.items():
         for family, item in needs.newest.items():
             if numbers(item.version) > numbers(newest.get(family, "0")):
                 newest[family] = item.version
                 because[family.lower()] = f"{wheel.filename}: {item.object}"
-        for library, name in needs.needed.items():
-            needed.setdefault(library, f"{wheel.filename}: {name}")
-    libraries = sorted(set(needed) - provided - _GLIBC - _DRIVER)
-    runtime = runtime_of({wheel.name: wheel.version for wheel in wheels}, needed)
+    linked = {library: "" for needs in found.values() for library in needs.needed}
+    runtime = runtime_of({wheel.name: wheel.version for wheel in wheels}, linked)
     return HostNeeds(
         checked=len(found) == len(wheels),
         objects=sum(needs.objects for needs in found.values()),
         glibc=newest.get("GLIBC", ""),
         glibcxx=newest.get("GLIBCXX", ""),
         cxxabi=newest.get("CXXABI", ""),
-        libraries=tuple(name for name in libraries if not _optional(name)),
-        because=because | {name: needed[name] for name in libraries if not _optional(name)},
+        libraries=tuple(libraries),
+        because=because | dict(libraries),
         cuda_runtime=runtime,
         driver=driver_for(runtime),
     )
-
-
-def _optional(library: str) -> bool:
-    return library.startswith(_OPTIONAL)
 
 
 def judge_native(native: Native, target: Target) -> Iterator[Finding]:
@@ -181,6 +187,15 @@ def judge_native(native: Native, target: Target) -> Iterator[Finding]:
     if needs.checked:
         # A wheel that was not read may bring the library.
         yield from (_missing(library, needs) for library in needs.libraries)
+        if native.strangers:
+            name, who = next(iter(native.strangers.items()))
+            yield finding(
+                "library-missing",
+                ", ".join(native.strangers)[:500],
+                f"nothing brings them; {name} is needed by {who}",
+                fix="Plugins for other hardware name such; see whether the engine starts without.",
+                level=Level.NOTE,
+            )
     yield from _driver(needs, target)
     if native.unread:
         yield finding(
@@ -189,8 +204,8 @@ def judge_native(native: Native, target: Target) -> Iterator[Finding]:
 
 
 def _missing(library: str, needs: HostNeeds) -> Finding:
-    debian, redhat = _PACKAGES.get(library, ("", ""))
-    fix = f"Install {debian} (Debian, Ubuntu) or {redhat} (RHEL) on the target." if debian else ""
+    debian, redhat = _PACKAGES[library]
+    fix = f"Install {debian} (Debian, Ubuntu) or {redhat} (RHEL) on the target."
     level = Level.NOTE if library in _EVERYWHERE else None
     what = f"{needs.because[library]} needs it"
     return finding("library-missing", library, what, fix=fix, level=level)

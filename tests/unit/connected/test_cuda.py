@@ -12,7 +12,8 @@ from bundler.build.cuda import cuda_of_driver, driver_for, runtime_of
          {"libcudart.so.12": "x"}, "12.9", "525.60.13"),
         ({}, {"libcudart.so.13": "x"}, "13.0", "580.65.06"),
         ({"nvidia-cuda-runtime-cu11": "11.8.89"}, {}, "11.8", "450.80.02"),
-        ({"torch": "2.13.0+cpu"}, {"libgomp.so.1": "x"}, "", ""),
+        ({"numpy": "2.1"}, {"libgomp.so.1": "x"}, "", ""),
+        ({"torch": "2.13.0+cpu", "nvidia-cuda-runtime": "13.0.1"}, {"libcudart.so.13": "x"}, "", ""),
     ],
 )  # fmt: skip
 def test_runtime_and_driver(

@@ -93,7 +93,11 @@ def test_what_another_wheel_brings_is_not_asked_of_the_host(
 ) -> None:
     needy = wheel(tmp_path, "needy", {"needy.so": objects["needy.so"]})
     future = wheel(tmp_path, "future", {"lib/libfuture.so.7": objects["libfuture.so.7"]})
-    assert read([needy], tmp_path).needs.libraries == ("libfuture.so.7",)
+    alone = read([needy], tmp_path)
+    assert alone.strangers == {"libfuture.so.7": f"{needy.name}: needy/needy.so"}
+    # No system has it: likely a plugin's, and no requirement on the host.
+    assert alone.needs.libraries == ()
+    assert not read([needy, future], tmp_path).strangers
     both = read([needy, future], tmp_path).needs
     assert both.libraries == ()
     assert both.checked
@@ -112,6 +116,18 @@ def test_a_glibc_that_is_too_old_is_named_with_the_object(
     assert found["glibc-too-old"].what.endswith("needs glibc 2.99, the target has 2.31")
     assert "needy-1.0" in found["glibc-too-old"].what
     assert found["library-missing"].subject == "libfuture.so.7"
+
+
+def test_a_system_s_library_is_a_requirement_with_its_package(
+    tmp_path: Path, objects: dict[str, bytes]
+) -> None:
+    data = objects["needy.so"].replace(b"libfuture.so.7", b"libnuma.so.1\0\0")
+    native = read([wheel(tmp_path, "numa", {"n.so": data})], tmp_path)
+    assert native.needs.libraries == ("libnuma.so.1",)
+    assert (
+        "libnuma1 (Debian, Ubuntu) or numactl-libs (RHEL)"
+        in findings(native)["library-missing"].fix
+    )
 
 
 def test_a_plain_object_is_fine_on_an_old_host(tmp_path: Path, objects: dict[str, bytes]) -> None:
