@@ -115,8 +115,9 @@ def gpu(name: str) -> GpuModel | None:
 
 
 def _whole(name: str) -> tuple[GpuModel, ...]:
+    exact = tuple(entry for entry in GPUS if _words(entry.name) == _words(name))
     key, sizes = _parts(name)
-    return tuple(
+    return exact or tuple(
         entry
         for entry in GPUS
         if key in {_parts(text)[0] for text in (entry.name, *entry.aliases)}
