@@ -96,7 +96,7 @@ def _states(case: Case) -> Finding | None:
     surely = case.room.blocks(case.least)
     if release(case.version) < _CHECKS_STATES or wanted <= surely:
         return None
-    safe = max(surely // 8 * 8, 1)
+    safe = max(max(surely, blocks // 2) // 8 * 8, 1)
     verdict = "is more than" if wanted > blocks else "may be more than"
     return case.gives(
         "fit-states",

@@ -96,6 +96,10 @@ def test_vllm_blocks_of_hybrids_reproduce_published_logs() -> None:
     # 27B in FP8 KV on two GPUs: "Setting attention block size to 1568 tokens".
     two = pool(QWEN_27B, Numbers("fp8", "fp8", tp=2), in_flight=8192, states=1)
     assert two.tables[0].tokens == 1568
+    # https://github.com/mitchross/talos-argocd-proxmox/pull/1995: 4.99 GiB each, 2.31x at 131072.
+    caching = pool(QWEN_27B, Numbers("fp8", "fp8", tp=2), in_flight=8192, states=2)
+    ratio = caching.blocks(int(4.99 * GIB)) / caching.blocks_for(131072)
+    assert ratio == pytest.approx(2.31, abs=0.005)
     # https://github.com/vllm-project/vllm/pull/35289: blocks of 32 tokens, 133.75 GiB, 8.27x at 262144.
     hopper = pool(QWEN_27B, Numbers(), in_flight=8192, states=1, step=32)
     count = hopper.blocks(int(133.75 * GIB))
