@@ -267,6 +267,34 @@ def test_the_service_s_gpus_are_counted_over_all_kinds() -> None:
     assert result.gpu == "NVIDIA H200"
 
 
+def test_one_gpu_of_several_is_taken_without_tensor_parallelism() -> None:
+    result, _ = tried(QWEN_35B_FP8, "H200", 4, tensor_parallel=1)
+    assert result is not None
+    assert result.gpus == 1
+
+
+def test_the_smallest_gpu_bounds_tensor_parallelism() -> None:
+    pair = Service(name="chat", model="m", settings=Settings(tensor_parallel=2))
+    result, _ = fit(pair, QWEN_35B_FP8, target(("H200", 1), ("H100", 1)), "vllm", "0.33.0", ONE)
+    assert result is not None
+    assert result.gpu_bytes == 81559 * 2**20
+    assert any("GPUs differ" in item for item in result.unknown)
+
+
+def test_blocks_on_blackwell_are_multiples_of_32() -> None:
+    """https://github.com/vllm-project/vllm/pull/35289: 800 tokens where others have 784."""
+    result, _ = tried(QWEN_27B, "B200", version="0.17.1", max_num_seqs=16)
+    assert result is not None
+    block = 800 * 4096 * 16
+    assert result.requests == result.kv_bytes // block // (328 + 3)
+
+
+def test_one_request_is_tight_even_with_certainty() -> None:
+    _, findings = tried(QWEN_35B_FP8, "H100", max_num_seqs=8, gpu_memory_utilization=0.55)
+    assert codes(findings) == {"fit-tight": Level.WARNING}
+    assert "1 requests of 262144 tokens" in findings[0].what
+
+
 LLAMA = {"engine": "llamacpp", "version": "b8000"}
 
 

@@ -127,6 +127,29 @@ def test_vllm_keeps_batch_and_window_of_sliding_layers() -> None:
     assert [table.tables for table in pool(GEMMA3_27B, Numbers(), 2048, 1).tables] == [1, 6]
 
 
+def test_a_group_is_widened_when_kinds_are_nearly_as_many() -> None:
+    # 12 sliding and 13 full layers: two groups of 13 (vllm/v1/core/kv_cache_utils.py), not three of 12.
+    full, sliding = (
+        group.model_copy(update={"layers": count})
+        for group, count in zip(GPT_OSS_120B.groups, (13, 12), strict=True)
+    )
+    blocks = pool(ModelFacts(name="x", groups=(full, sliding)), Numbers(), 2048, 1)
+    assert [table.tables for table in blocks.tables] == [1, 1]
+    assert blocks.block_bytes == 13 * 16 * 2048
+
+
+def test_blocks_of_mla_hybrids_are_multiples_of_128() -> None:
+    # Kimi Linear: a state of 32 x 128 x 128 x 4 bytes and 12288 x 3 x 2 of convolution is 1884.4
+    # tokens of 576 x 2 bytes: 1920, the next multiple of 128.
+    linear = LayerGroup(
+        kind="linear", layers=20, k_heads=32, v_heads=32, k_dim=128, v_dim=128, conv=4
+    )
+    mla = LayerGroup(kind="mla", layers=7, kv_lora_rank=512, qk_rope_head_dim=64)
+    blocks = pool(ModelFacts(name="x", groups=(mla, linear)), Numbers(), 8192, 2)
+    assert blocks.tables[0].tokens == 1920
+    assert [table.tables for table in blocks.tables] == [1, 3]
+
+
 def test_kv_heads_are_replicated_and_mla_is_copied() -> None:
     group = QWEN_35B.groups[0]
     sizes = [token_bytes(group, Numbers(tp=tp)) for tp in (1, 2, 4, 8)]
