@@ -1,144 +1,155 @@
-"""Bytes of KV cache for a token and of state for a request, by the shape of the model's layers.
+"""What a model keeps for each token and each request: the KV cache, to the byte.
 
-Formulas, for each GPU of a tensor-parallel group of `tp`:
-
-- full attention, GQA: 2 x layers x kv heads x head size x bytes for each token; K/V heads are shared out,
-  and repeated when there are fewer than GPUs (vLLM, config/model.py `get_num_kv_heads`).
-- MLA: layers x (kv_lora_rank + qk_rope_head_dim) x bytes for each token, on every GPU (DeepSeek-V2).
-- sliding window: as full, but at most `window` tokens are kept.
-- gated delta net and Mamba-2: v_heads x k_dim x v_dim x 4 + (2 x k_heads x k_dim + v_heads x v_dim) x
-  (conv - 1) x 2 bytes for each request, whatever its length.
-
-vLLM keeps them in pages of one size (v1/core/kv_cache_utils.py): a linear layer's state fills one page,
-so that a page holds ceil(state / attention bytes of a token), rounded up to 16, tokens. This gives the
-784 tokens and 33.04 requests of vllm-project/vllm#40691 exactly.
+Attention layers keep K and V of every kv head for each token; sliding-window layers only for the
+last `window` tokens; MLA one compressed vector and one rotary part (DeepSeek-V2,
+https://arxiv.org/abs/2405.04434); gated delta net and Mamba a constant state for each request
+(https://arxiv.org/abs/2412.06464). Under tensor parallelism kv heads and states are divided among
+the GPUs; a kv head is replicated when there are more GPUs than heads, MLA's vector on every GPU
+(https://github.com/vllm-project/vllm/blob/main/vllm/v1/kv_cache_interface.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
+from bundler.domain.fit import Term
 from bundler.domain.model_facts import LayerGroup, ModelFacts
 
-# Bytes of one element: the quantized ggml types hold 32 in a block with its scale (ggml-common.h).
-ELEMENT = {
-    "auto": Fraction(2), "f16": Fraction(2), "float16": Fraction(2), "bf16": Fraction(2),
-    "bfloat16": Fraction(2), "f32": Fraction(4), "float32": Fraction(4), "q8_0": Fraction(34, 32),
-    "q5_1": Fraction(24, 32), "q5_0": Fraction(22, 32), "q4_1": Fraction(20, 32),
-    "q4_0": Fraction(18, 32), "iq4_nl": Fraction(18, 32), "nvfp4": Fraction(9, 16),
-    "nvfp4_4over6": Fraction(9, 16),
+_PLAIN = {
+    "auto": 2, "f16": 2, "fp16": 2, "float16": 2, "half": 2, "bf16": 2, "bfloat16": 2,
+    "f32": 4, "float32": 4,
+    "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1,
 }  # fmt: skip
+# Bytes of a block of 32 elements: ggml/src/ggml-common.h in https://github.com/ggml-org/llama.cpp
+_GGML = {"q8_0": 34, "q5_1": 24, "q5_0": 22, "q4_1": 20, "q4_0": 18, "iq4_nl": 18}
+# Halved for 4 bits; one float32 scale for each token, head and side:
+# vllm/v1/attention/backends/triton_attn.py, customize_spec.
+_PER_TOKEN_HEAD = {"int8_per_token_head": 1, "fp8_per_token_head": 1, "int4_per_token_head": 2}
+# 512 FP8 elements, four float32 scales, 64 bfloat16 rotary elements: DeepSeek-V3.2's own layout,
+# https://docs.vllm.ai/en/latest/api/vllm/v1/attention/backends/mla/flashmla_sparse/
+_DS_MLA_TOKEN = 656
 _STATE = {"float32": 4, "bfloat16": 2, "float16": 2}
-_CONV_BYTES = 2
-_ALIGN = 16
-
-
-def element_bytes(dtype: str) -> Fraction | None:
-    """Bytes of one cached element; None for a type that is not known here."""
-    if dtype in ELEMENT:
-        return ELEMENT[dtype]
-    if dtype.startswith(("fp8", "int8")):
-        return Fraction(1)
-    return Fraction(1, 2) if dtype.startswith("int4") else None
 
 
 @dataclass(frozen=True)
-class KvCache:
-    """The cache of one model on one of `tp` GPUs.
+class Numbers:
+    """The number formats of a cache, and among how many GPUs it is divided.
 
-    Args:
-        model: its layers.
-        element: bytes of one element.
-        tp: GPUs that share the model.
-        paged: whether state and attention share pages, as in vLLM.
+    `conv` and `state` are bytes of an element of a linear layer's convolution and recurrent state.
     """
 
-    model: ModelFacts
-    element: Fraction
+    k: str = "auto"
+    v: str = "auto"
+    state: int = 4
+    conv: int = 2
     tp: int = 1
-    paged: bool = True
-
-    def _groups(self, *kinds: str) -> Iterator[LayerGroup]:
-        return (group for group in self.model.groups if group.kind in kinds)
-
-    def _layer_token(self, group: LayerGroup) -> Fraction:
-        """Bytes of a token in one layer that attends."""
-        if group.kind == "mla":
-            return (group.kv_lora_rank + group.qk_rope_head_dim) * self.element
-        heads = -(-group.kv_heads // min(self.tp, group.kv_heads))
-        return heads * (group.head_dim + (group.v_head_dim or group.head_dim)) * self.element
-
-    def _layer_state(self, group: LayerGroup) -> int:
-        """Bytes of a request's state in one linear layer."""
-        v_heads = -(-group.v_heads // self.tp)
-        k_heads = -(-group.k_heads // self.tp)
-        state = v_heads * group.k_dim * group.v_dim * _STATE.get(self.model.state_dtype, 4)
-        conv = (2 * k_heads * group.k_dim + v_heads * group.v_dim) * (group.conv - 1)
-        return state + conv * _CONV_BYTES
 
     @property
-    def per_token(self) -> Fraction:
-        """Bytes for each token in the layers that keep every token."""
-        return sum(
-            (group.layers * self._layer_token(group) for group in self._groups("full", "mla")),
-            Fraction(0),
-        )
+    def label(self) -> str:
+        """For people."""
+        return self.k if self.k == self.v else f"K {self.k}, V {self.v}"
 
-    def windows(self, context: int) -> Fraction:
-        """Bytes for one request in the layers that keep a window."""
-        return sum(
-            (
-                group.layers * self._layer_token(group) * min(context, group.window or context)
-                for group in self._groups("sliding")
-            ),
-            Fraction(0),
-        )
 
-    @property
-    def state(self) -> int:
-        """Bytes for each request in linear layers."""
-        return sum(group.layers * self._layer_state(group) for group in self._groups("linear"))
+def known(kv_dtype: str) -> bool:
+    """Whether the size of that KV-cache type is known."""
+    kinds = (_PLAIN, _GGML, _PER_TOKEN_HEAD, ("nvfp4", "fp8_ds_mla"))
+    return any(kv_dtype in kind for kind in kinds)
 
-    def request(self, context: int) -> Fraction:
-        """Bytes for one request of `context` tokens, without rounding to pages."""
-        return context * self.per_token + self.windows(context) + self.state
 
-    @property
-    def page_tokens(self) -> int | None:
-        """Tokens in a page where linear layers decide it; None where they do not."""
-        attending = [self._layer_token(group) for group in self._groups("full", "mla", "sliding")]
-        states = [self._layer_state(group) for group in self._groups("linear")]
-        if not (self.paged and attending and states):
-            return None
-        tokens = -(-max(states) // max(attending))
-        return int(-(-tokens // _ALIGN) * _ALIGN)
+def state_size(dtype: str) -> int:
+    """Bytes of one element of a recurrent state; 4 for a type that is not known."""
+    return _STATE.get(dtype, 4)
 
-    def at_once(self, budget: int, context: int) -> float:
-        """Requests of `context` tokens that fit into `budget` bytes."""
-        page = self.page_tokens
-        if page is None:
-            each = self.request(context)
-            return float(budget / each) if each else float("inf")
-        layers = min(group.layers for group in self.model.groups)
-        attending = list(self._groups("full", "mla", "sliding"))
-        token = max(self._layer_token(group) for group in attending)
-        pages = budget // int(page * token * layers)
-        needed = sum(
-            -(-group.layers // layers) * -(-min(context, group.window or context) // page)
-            for group in attending
-        )
-        needed += sum(-(-group.layers // layers) for group in self._groups("linear"))
-        return pages / needed
 
-    def longest(self, budget: int, limit: int) -> int:
-        """Tokens of the longest single request that fits, at most `limit`."""
-        low, high = 0, limit
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.at_once(budget, middle) >= 1:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+def vector_bytes(elements: int, kv_dtype: str) -> int:
+    """Bytes of one K or V vector of that many elements, its scales included.
+
+    Raises:
+        ValueError: the type is not `known`.
+    """
+    if kv_dtype in _GGML:
+        return -(-elements // 32) * _GGML[kv_dtype]
+    if kv_dtype in _PER_TOKEN_HEAD:
+        return -(-elements // _PER_TOKEN_HEAD[kv_dtype]) + 4
+    if kv_dtype == "nvfp4":  # FP4 and an FP8 scale for 16: vllm/utils/torch_utils.py
+        return -(-elements // 2) + -(-elements // 16)
+    if kv_dtype in _PLAIN:
+        return elements * _PLAIN[kv_dtype]
+    raise ValueError(f"KV-cache type {kv_dtype[:40]!r}: its size is not known")
+
+
+def token_bytes(group: LayerGroup, numbers: Numbers) -> int:
+    """Bytes that one token takes in one layer of the group, on one GPU. 0 for linear layers."""
+    if group.kind == "linear":
+        return 0
+    if group.kind == "mla":
+        if numbers.k == "fp8_ds_mla":
+            return _DS_MLA_TOKEN
+        return vector_bytes(group.kv_lora_rank + group.qk_rope_head_dim, numbers.k)
+    k = vector_bytes(group.head_dim, numbers.k)
+    v = vector_bytes(group.v_head_dim or group.head_dim, numbers.v)
+    return -(-group.kv_heads // numbers.tp) * (k + v)
+
+
+def state_bytes(group: LayerGroup, numbers: Numbers) -> int:
+    """Bytes that one request takes in one linear layer, on one GPU. 0 for other layers.
+
+    The recurrent state is one `k_dim` x `v_dim` matrix for each value head; the convolution keeps
+    the last `conv` - 1 inputs of every key, query and value channel
+    (vllm/model_executor/layers/mamba/mamba_utils.py, gated_delta_net_state_shape).
+    """
+    if group.kind != "linear":
+        return 0
+    recurrent = -(-group.v_heads // numbers.tp) * group.k_dim * group.v_dim * numbers.state
+    channels = 2 * group.k_heads * group.k_dim + group.v_heads * group.v_dim
+    return recurrent + -(-channels // numbers.tp) * max(group.conv - 1, 0) * numbers.conv
+
+
+def per_token(model: ModelFacts, numbers: Numbers) -> Term:
+    """KV cache that grows with each token, of the whole model on one GPU's share."""
+    groups = [group for group in model.groups if group.kind in ("full", "mla")]
+    return Term(
+        name="KV cache per token",
+        bytes=sum(group.layers * token_bytes(group, numbers) for group in groups),
+        how=" + ".join(_token_words(group, numbers) for group in groups) or "no such layers",
+    )
+
+
+def per_request(model: ModelFacts, numbers: Numbers) -> Term:
+    """State that each request keeps whatever its length: full windows, and recurrent states."""
+    parts: list[tuple[int, str]] = []
+    for group in model.groups:
+        if group.kind == "sliding":
+            size = group.layers * group.window * token_bytes(group, numbers)
+            parts.append((size, f"{_token_words(group, numbers)} x window {group.window}"))
+        if group.kind == "linear":
+            size = group.layers * state_bytes(group, numbers)
+            parts.append((size, _state_words(group, numbers)))
+    return Term(
+        name="state per request",
+        bytes=sum(size for size, _ in parts),
+        how=" + ".join(words for _, words in parts) or "no such layers",
+    )
+
+
+def _token_words(group: LayerGroup, numbers: Numbers) -> str:
+    layers = f"{group.layers} {group.kind} layers"
+    if group.kind == "mla":
+        width = f"({group.kv_lora_rank} + {group.qk_rope_head_dim} elements)"
+        return f"{layers} x {width} of {numbers.k}" + _copies(numbers)
+    shared = f" / {numbers.tp} GPUs" if numbers.tp > 1 else ""
+    width = f"({group.head_dim} K + {group.v_head_dim or group.head_dim} V elements)"
+    return f"{layers} x {group.kv_heads} kv heads{shared} x {width} of {numbers.label}"
+
+
+def _copies(numbers: Numbers) -> str:
+    return " (a copy on each GPU)" if numbers.tp > 1 else ""
+
+
+def _state_words(group: LayerGroup, numbers: Numbers) -> str:
+    shared = f" / {numbers.tp} GPUs" if numbers.tp > 1 else ""
+    return (
+        f"{group.layers} linear layers x ({group.v_heads} heads x {group.k_dim} x {group.v_dim}"
+        f" x {numbers.state} bytes + (2 x {group.k_heads} x {group.k_dim} + {group.v_heads} x"
+        f" {group.v_dim}) x {max(group.conv - 1, 0)} x {numbers.conv} bytes){shared}"
+    )

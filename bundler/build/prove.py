@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.utils import canonicalize_name
 
-from bundler.build.fit import fit
+from bundler.build.fit import fit, together
 from bundler.build.modelcheck import judge_model
 from bundler.build.modelfacts import MODEL_FACTS_VERSION, read_model
 from bundler.build.native import judge_native, read_native
@@ -76,6 +76,7 @@ class Prover:
                 calculated, about_fit = self._fit(service, model)
                 findings += about_fit
                 fits += [calculated] if calculated else []
+        findings += together(services, fits, self.lock.target, self.lock.engine_name)
         needs, about_native = self._native()
         findings += about_native
         return Proof(

@@ -57,10 +57,8 @@ def _show_finding(item: Finding) -> None:
 
 
 def _show_fit(fit: Fit) -> None:
-    where = f"{fit.gpus}x {fit.gpu}" if fit.gpus > 1 else fit.gpu
     say("")
-    say(f"memory of {fit.service} on {where}", "bold")
-    for line in bars(fit, min(width(), 100), unicode=unicode_out()):
+    for line in bars(fit, min(width(), 100), unicode_out()):
         say(line)
     for term in (*fit.terms, fit.per_token, fit.per_request):
         if term.bytes:
@@ -68,13 +66,12 @@ def _show_fit(fit: Fit) -> None:
     for term in fit.host_terms:
         say(f"  {term.name:<22} {human(term.bytes):>10}  in the host's RAM: {term.how}")
     if fit.kv_bytes > 0:
+        more = "".join(f", {count} of {length:,}" for length, count in fit.at.items())
         say(
-            f"  longest request {fit.max_context:,} tokens; at once:"
-            f" {fit.requests} of {fit.context:,} tokens"
-            + "".join(f", {count} of {length:,}" for length, count in fit.at.items())
+            f"  longest request {fit.max_context:,} tokens; at once: {fit.requests} of {fit.context:,} tokens{more}"
         )
     for reason in fit.unknown:
-        say(f"  not counted: {reason}", "dim")
+        say(f"  {reason}", "dim")
 
 
 def _show_needs(needs: HostNeeds) -> None:

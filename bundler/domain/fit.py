@@ -26,9 +26,6 @@ class Fit(Record):
     usable_bytes: int = Field(description="What the engine may take of it.")
     terms: tuple[Term, ...] = Field(description="What is taken before the KV cache, per GPU.")
     host_terms: tuple[Term, ...] = Field((), description="What lies in the host's RAM instead.")
-    uncertain_bytes: int = Field(
-        0, description="By so much the overhead may be more than its term says, per GPU."
-    )
     kv_bytes: int = Field(description="Left for the KV cache, per GPU; negative: does not fit.")
     kv_dtype: str
     per_token: Term = Field(description="KV cache for each token, whole model.")
