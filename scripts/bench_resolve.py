@@ -27,14 +27,16 @@ LIMIT = 1.3
 # What a caller of the resolver does, and nothing else.
 OURS = """
 import sys
+from pathlib import Path
 from bundler import wiring
+from bundler.domain.sources import EngineRef
 from bundler.domain.target import Target
 from bundler.ports import WheelRequest
 class Silent:
     def note(self, line): pass
 python, glibc, arch, *requirements = sys.argv[1:]
 target = Target(python=python, glibc=glibc, arch=arch)
-tools = wiring.build_tools("vllm", Silent())
+tools = wiring.build_tools(EngineRef(name="vllm", version="1"), Silent(), Path("."))
 closure = tools.resolver.resolve(WheelRequest(tuple(requirements), target))
 print(len(closure), sum(wheel.size or 0 for wheel in closure))
 """
