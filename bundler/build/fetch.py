@@ -18,7 +18,7 @@ from bundler.domain.sizes import human
 from bundler.errors import FormatError, IntegrityError, ResolveError, SourceError, SpaceError
 from bundler.format import layout
 from bundler.format.digests import digest_file
-from bundler.format.workers import in_parallel
+from bundler.format.workers import Idle, in_parallel
 from bundler.ports import Downloader, ModelSource, Progress, Task
 
 # More streams than this gained nothing on a fast line; fewer leave it idle between small files.
@@ -62,9 +62,12 @@ class Fetcher:
         ]
         missing = sum(job.size for job in jobs if job.cached() is None)
         self._check_room(missing)
-        if missing:
-            self.progress.note(f"fetching {human(missing)}")
-        with self.progress.task("fetch", sum(job.size for job in jobs)) as task:
+        total = sum(job.size for job in jobs)
+        if not missing:
+            self.progress.note(f"nothing to fetch: all {human(total)} are here")
+            return [job.run(Idle()) for job in jobs]
+        self.progress.note(f"fetching {human(missing)} of {human(total)}")
+        with self.progress.task("fetch", total) as task:
             return in_parallel(STREAMS, _Job.run, jobs, task)
 
     def _check_room(self, missing: int) -> None:
@@ -77,9 +80,12 @@ class Fetcher:
             )
 
     def _wheel_job(self, wheel: LockedWheel) -> _Job:
-        def bring(task: Task) -> Blob:
+        def cached() -> Blob | None:
             if wheel.url == SELF:
                 return Blob(self.tool_wheel, digest_file(self.tool_wheel))
+            return self.store.get(wheel.sha256)
+
+        def bring(task: Task) -> Blob:
             return self._download(wheel.url, wheel.filename, wheel.sha256, task)
 
         origin = wheel.url if wheel.url.startswith("http") else wheel.url.split(":", 1)[0]
@@ -88,7 +94,7 @@ class Fetcher:
             kind="wheel",
             origin=origin,
             size=wheel.size or 0,
-            cached=lambda: self.store.get(wheel.sha256),
+            cached=cached,
             bring=bring,
         )
 

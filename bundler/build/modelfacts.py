@@ -20,7 +20,7 @@ from bundler.domain.lock import LockedFile, LockedModel
 from bundler.domain.model_facts import ModelFacts
 from bundler.format.gguf import Gguf, read_gguf
 from bundler.format.safetensors import HeaderFault, Tensor, read_tensors
-from bundler.format.workers import in_parallel
+from bundler.format.workers import Idle, in_parallel
 
 MODEL_FACTS_VERSION = 1
 Read = Callable[[LockedFile, int, int], bytes]
@@ -38,11 +38,6 @@ _CODE_MAPS = (
     "config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json",
     "generation_config.json", "video_preprocessor_config.json",
 )  # fmt: skip
-
-
-class _Silent:
-    def advance(self, amount: int) -> None:
-        """Headers are small: nothing is counted."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +161,7 @@ def _gguf_facts(files: _Files, ggufs: list[LockedFile], common: Mapping[str, Any
             files.faults.append(f"{file.path}: {fault}")
             return None
 
-    parts = [part for part in in_parallel(_STREAMS, look, ggufs, _Silent()) if part]
+    parts = [part for part in in_parallel(_STREAMS, look, ggufs, Idle()) if part]
     metadata = parts[0].metadata if parts else {}
     shape = GgufShape(metadata)
     groups, unknown = shape.groups() if metadata else ((), "")
@@ -203,7 +198,7 @@ def _weights(files: _Files) -> tuple[list[Tensor], list[str]]:
             return []
 
     shards = files.ending(".safetensors")
-    found = in_parallel(_STREAMS, look, shards, _Silent())
+    found = in_parallel(_STREAMS, look, shards, Idle())
     tensors = [tensor for some in found for tensor in some]
     placed = files.json(_INDEX).get("weight_map", {})
     if not isinstance(placed, dict):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bundler.deploy.importing import KEY_FILE, UNSIGNED_MARK, missing_volumes
 from bundler.deploy.interpreter import find_python
+from bundler.deploy.needs import check_glibc
 from bundler.deploy.root import RELEASE_FILE, Root
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.manifest import Entry, VerifiedManifest
@@ -121,6 +122,7 @@ class Installer:
 
     def _install_into(self, folder: Path, verified: VerifiedManifest) -> ReleaseRecord:
         manifest = verified.manifest
+        check_glibc(manifest.needs)
         self.root.make(folder)
         self.progress.note("placing models and wheels")
         for entry in manifest.entries:

@@ -13,6 +13,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+class Idle:
+    """A task that nobody watches."""
+
+    def advance(self, amount: int) -> None:
+        """Forget it."""
+
+
 class _Stopped(Exception):  # noqa: N818 - no error: a worker gives up because another failed
     """Ends a worker from within its next `advance`."""
 

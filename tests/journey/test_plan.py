@@ -105,3 +105,13 @@ def test_the_newest_gets_the_settings_that_spare_it_a_compiler(
         "VLLM_USE_DEEP_GEMM" not in settings["env"] or settings["env"]["VLLM_USE_DEEP_GEMM"] == "0"
     )
     assert "jit-avoided" in found
+
+
+def test_people_read_the_verdict_first(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan(place, capsys, "0.16.0")
+    assert run(["plan", str(place / "spec.yaml"), "--quiet", "--cache", str(place / "cache")]) == 10
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "b: cannot work"
+    assert lines[2].startswith("error    arch-unknown: qwen: ")
+    assert "0.17.0" in lines[3]
+    assert any(line.startswith("engine  vllm 0.16.0") for line in lines)

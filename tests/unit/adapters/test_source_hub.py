@@ -300,3 +300,42 @@ def test_the_loopback_hub_can_serve_wrong_bytes_of_the_right_size(
     found = _source(url).fetch(model, file, tmp_path, Path(), Count()).read_bytes()
     assert len(found) == len(WEIGHTS)
     assert found != WEIGHTS
+
+
+@pytest.mark.parametrize(
+    ("start", "length"), [(0, 8), (1000, 5000), (299_990, 100), (300_000, 5), (0, 0)]
+)
+def test_a_range_is_read_without_fetching(url: str, start: int, length: int) -> None:
+    model, file = _pinned(url)
+    assert _source(url).read(model, file, Path(), start, length) == WEIGHTS[start : start + length]
+
+
+def test_a_range_of_a_small_file_is_read(url: str) -> None:
+    model, file = _pinned(url, "config.json")
+    assert _source(url).read(model, file, Path(), 0, file.size) == CONFIG
+
+
+def test_a_range_of_a_file_that_is_gone_is_a_source_error(url: str) -> None:
+    model, file = _pinned(url)
+    gone = file.model_copy(update={"path": "gone.safetensors"})
+    with pytest.raises(SourceError, match="gone"):
+        _source(url).read(model, gone, Path(), 0, 8)
+
+
+def test_a_file_that_ends_early_is_a_source_error(url: str) -> None:
+    model, file = _pinned(url)
+    longer = file.model_copy(update={"size": 400_000})
+    with pytest.raises(SourceError):
+        _source(url).read(model, longer, Path(), 250_000, 100_000)
+
+
+@pytest.mark.parametrize("off", [True, False])
+def test_xet_on_or_off_the_bytes_are_the_same(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: bool
+) -> None:
+    # The Hub names its chunk server in headers of the answer; this loopback Hub names none, and the
+    # library then goes by HTTP. Below its limit for HTTP the bytes never go through xet here.
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", off)
+    model, file = _pinned(url)
+    path = _source(url).fetch(model, file, tmp_path / "in", Path(), Count())
+    assert path.read_bytes() == WEIGHTS

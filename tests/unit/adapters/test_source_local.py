@@ -277,3 +277,15 @@ def test_a_gguf_that_is_not_there_or_is_a_folder_is_refused(tmp_path: Path) -> N
 def test_filters_on_a_gguf_are_refused() -> None:
     with pytest.raises(ValueError, match="a gguf model is one file"):
         _ref("gguf", "m.gguf", include=["*"])
+
+
+def test_a_range_is_read_where_the_file_lies(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "a.bin").write_bytes(bytes(range(200)))
+    source = LocalSource()
+    model = source.pin(ModelRef(source="local", path="m"), tmp_path)
+    assert source.read(model, model.files[0], tmp_path, 100, 5) == bytes(range(100, 105))
+    assert source.read(model, model.files[0], tmp_path, 195, 50) == bytes(range(195, 200))
+    (tmp_path / "m" / "a.bin").write_bytes(b"short")
+    with pytest.raises(SourceError, match="the lock says 200"):
+        source.read(model, model.files[0], tmp_path, 0, 5)
