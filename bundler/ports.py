@@ -9,18 +9,21 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
-from zipfile import ZipFile
+from typing import TYPE_CHECKING, Protocol
 
-from bundler.domain.engine_facts import EngineFacts
-from bundler.domain.facts import AcceptanceRecord
-from bundler.domain.findings import Finding
-from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
-from bundler.domain.model_facts import ModelFacts
-from bundler.domain.needs import Tool
-from bundler.domain.sources import IndexRef, ModelRef
-from bundler.domain.spec import Service
-from bundler.domain.target import Target
+# For annotations alone: who only asks this host something loads no model of a bundle.
+if TYPE_CHECKING:
+    from zipfile import ZipFile
+
+    from bundler.domain.engine_facts import EngineFacts
+    from bundler.domain.facts import AcceptanceRecord
+    from bundler.domain.findings import Finding
+    from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
+    from bundler.domain.model_facts import ModelFacts
+    from bundler.domain.needs import Tool
+    from bundler.domain.sources import IndexRef, ModelRef
+    from bundler.domain.spec import Service
+    from bundler.domain.target import Target
 
 
 class Clock(Protocol):

@@ -12,30 +12,30 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from bundler.domain.sources import EngineRef
 from bundler.errors import HostError
-from bundler.ports import (
-    ChatClient,
-    Clock,
-    CommandRunner,
-    EngineAdapter,
-    HostIndex,
-    HostProbe,
-    ModelSource,
-    Progress,
-    ReportWriter,
-    Signer,
-    Verifier,
-    VolumeFormat,
-    WheelReader,
-    WheelResolver,
-)
 
 if TYPE_CHECKING:
-    from bundler.build.pipeline import BuildTools
+    from bundler.build.tools import BuildTools
     from bundler.deploy.launch import Launcher
     from bundler.deploy.root import Root
+    from bundler.domain.sources import EngineRef
     from bundler.domain.target import Target
+    from bundler.ports import (
+        ChatClient,
+        Clock,
+        CommandRunner,
+        EngineAdapter,
+        HostIndex,
+        HostProbe,
+        ModelSource,
+        Progress,
+        ReportWriter,
+        Signer,
+        Verifier,
+        VolumeFormat,
+        WheelReader,
+        WheelResolver,
+    )
 
 T = TypeVar("T")
 
@@ -212,23 +212,48 @@ def uv_program() -> str:
         raise HostError(f"uv is not in this environment: {cause}", hint="pip install uv") from cause
 
 
-def build_tools(engine: EngineRef, progress: Progress, cache: Path) -> BuildTools:
-    """What the connected half uses; `cache` is its store.
+def reading_host() -> Callable[[], HostIndex]:
+    """Begin to read what pip and uv are configured with; what is given waits for the answer.
+
+    pip takes a third of a second to say it. A command asks first, and loads the rest meanwhile.
 
     Raises:
         HostError: the connected half's libraries are not installed.
     """
     with _connected_half():
         from bundler.adapters.host_index import read_host_index
-    # pip takes a third of a second to say what it is configured with; the imports run meanwhile.
-    with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(read_host_index, runner())
-        with _connected_half():
-            from bundler.adapters.fetch_http.download import HttpDownloader
-            from bundler.build.pipeline import BuildTools
-            from bundler.build.store import ContentStore
-        chosen = RESOLVERS[engine.resolver](reading.result)
-    index = reading.result()
+
+    pool = ThreadPoolExecutor(1)
+    reading = pool.submit(read_host_index, runner())
+    pool.shutdown(wait=False)
+    return reading.result
+
+
+def build_tools(
+    engine: EngineRef,
+    progress: Progress,
+    cache: Path,
+    host: Callable[[], HostIndex] | None = None,
+) -> BuildTools:
+    """What the connected half uses.
+
+    Args:
+        engine: says which adapters.
+        progress: told of long work.
+        cache: folder of the store.
+        host: what `reading_host` gave, where it was asked before.
+
+    Raises:
+        HostError: the connected half's libraries are not installed.
+        ToolError: the host's configuration cannot be read.
+    """
+    reading = host or reading_host()
+    with _connected_half():
+        from bundler.adapters.fetch_http.download import HttpDownloader
+        from bundler.build.store import ContentStore
+        from bundler.build.tools import BuildTools
+    chosen = RESOLVERS[engine.resolver](reading)
+    index = reading()
     if index.cert:
         # The Hub's client reads this variable, and pip's configuration not at all.
         os.environ.setdefault("SSL_CERT_FILE", str(index.cert))

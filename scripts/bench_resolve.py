@@ -29,6 +29,7 @@ OURS = """
 import sys
 from pathlib import Path
 from bundler import wiring
+host = wiring.reading_host()
 from bundler.domain.sources import EngineRef
 from bundler.domain.target import Target
 from bundler.ports import WheelRequest
@@ -36,7 +37,7 @@ class Silent:
     def note(self, line): pass
 python, glibc, arch, *requirements = sys.argv[1:]
 target = Target(python=python, glibc=glibc, arch=arch)
-tools = wiring.build_tools(EngineRef(name="vllm", version="1"), Silent(), Path("."))
+tools = wiring.build_tools(EngineRef(name="vllm", version="1"), Silent(), Path("."), host)
 closure = tools.resolver.resolve(WheelRequest(tuple(requirements), target))
 print(len(closure), sum(wheel.size or 0 for wheel in closure))
 """

@@ -23,6 +23,17 @@ from bundler.ports import CommandRunner, HostIndex
 
 # Later wins, as in pip: a section for the command over [global], the environment over both.
 _SECTIONS = ("global", "install", "download", ":env:")
+# What `pip config list` does, without the rest of pip's command line, which takes longer to load than
+# this to answer. It is pip's own inside: where it has changed, the command itself is asked.
+_QUICK = """
+from pip._internal.configuration import Configuration
+configuration = Configuration(isolated=False)
+configuration.load()
+for name, value in sorted(configuration.items()):
+    if not isinstance(value, str):
+        raise SystemExit(1)
+    print(f"{name}={value!r}")
+"""
 T = TypeVar("T")
 
 
@@ -56,7 +67,9 @@ def read_host_index(
 
 
 def _pip_options(runner: CommandRunner, python: str) -> dict[str, str]:
-    done = runner.run([python, "-m", "pip", "config", "list"])
+    done = runner.run([python, "-c", _QUICK])
+    if done.returncode != 0:
+        done = runner.run([python, "-m", "pip", "config", "list"])
     if done.returncode != 0:
         if "No module named pip" in done.stderr:
             return {}

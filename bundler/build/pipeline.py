@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from bundler.build.readme import read_me
 from bundler.build.recall import Recall
 from bundler.build.resolve import resolve
 from bundler.build.selfcheck import check_closures
-from bundler.build.store import Blob, ContentStore
+from bundler.build.store import Blob
+from bundler.build.tools import BuildTools
 from bundler.build.wheelcheck import check_wheels
 from bundler.domain.lock import Lock, LockedWheel
 from bundler.domain.manifest import (
@@ -35,34 +36,9 @@ from bundler.format.digests import digest_bytes
 from bundler.format.requirements import requirements_text
 from bundler.format.rules import check_rules
 from bundler.format.shards import plan_volumes
-from bundler.ports import (
-    Clock,
-    Downloader,
-    EngineAdapter,
-    ModelSource,
-    Progress,
-    Signer,
-    VolumeFormat,
-    WheelReader,
-    WheelResolver,
-)
+from bundler.ports import Signer, VolumeFormat
 
 BOOTSTRAP_FILE = Path(__file__).parent.parent / "bootstrap" / "airbundle_bootstrap.py"
-
-
-@dataclass(frozen=True)
-class BuildTools:
-    """The outside things that the connected half uses."""
-
-    sources: Mapping[str, Callable[[], ModelSource]]
-    resolver: WheelResolver
-    downloader: Downloader
-    form: VolumeFormat
-    engine: EngineAdapter
-    wheels: WheelReader
-    store: ContentStore
-    clock: Clock
-    progress: Progress
 
 
 @dataclass(frozen=True)

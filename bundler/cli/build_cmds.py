@@ -62,10 +62,11 @@ def build(
             "a bundle is signed: no --key was given",
             hint="`airbundle keygen` makes a pair of keys; --unsigned builds without.",
         )
+    host = wiring.reading_host()
     wanted = load_spec(spec)
     signer = wiring.signer(key) if key else None
     shown = progress(quiet=quiet)
-    tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache))
+    tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache), host)
     lock_path = lock or default_lock(spec, engine_only=engine_only)
     with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
         wheel = write_tool_wheel(Path(folder))

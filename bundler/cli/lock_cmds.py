@@ -73,7 +73,8 @@ def _resolved(wanted: BundleSpec, base: Path, cache: Path | None, shown: Progres
     from bundler.build.pipeline import make_lock
     from bundler.build.toolwheel import write_tool_wheel
 
-    tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache))
+    host = wiring.reading_host()
+    tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache), host)
     with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
         wheel = write_tool_wheel(Path(folder))
         return make_lock(wanted, base, wheel, tools)

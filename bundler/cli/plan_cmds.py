@@ -56,13 +56,15 @@ def plan(
 
     Exit code 10 when it cannot.
     """
+    host = wiring.reading_host()
     from bundler.build.lockfile import write_lock
     from bundler.build.pipeline import make_lock, make_proof, planned_volumes
     from bundler.build.specfile import load_spec
     from bundler.build.toolwheel import write_tool_wheel
 
     wanted = load_spec(spec)
-    tools = wiring.build_tools(wanted.engine, progress(quiet=quiet or json), cache_folder(cache))
+    shown = progress(quiet=quiet or json)
+    tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache), host)
     with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
         wheel = write_tool_wheel(Path(folder))
         resolved = make_lock(wanted, spec.parent, wheel, tools, engine_only=engine_only)

@@ -20,5 +20,10 @@ class Record(BaseModel):
 
     # Infinity and NaN have no JSON form, and every comparison with NaN is false: no limit would hold.
     model_config = ConfigDict(
-        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        protected_namespaces=(),
+        allow_inf_nan=False,
+        # Most commands use few of the types; a schema is built when its first record is.
+        defer_build=True,
     )

@@ -10,8 +10,9 @@ from typing import Any
 
 from bundler import wiring
 from bundler.adapters.fetch_http.download import HttpDownloader
-from bundler.build.pipeline import BuildTools, Built, build, make_lock
+from bundler.build.pipeline import Built, build, make_lock
 from bundler.build.store import ContentStore
+from bundler.build.tools import BuildTools
 from bundler.build.toolwheel import write_tool_wheel
 from bundler.cli.console import SilentProgress
 from bundler.domain.lock import Lock

@@ -12,8 +12,9 @@ from zipfile import ZipFile
 import pytest
 
 from bundler.adapters.engine_llamacpp import LlamaCppEngine
-from bundler.build.pipeline import BuildTools, build, make_lock, make_proof
+from bundler.build.pipeline import build, make_lock, make_proof
 from bundler.build.prove import refuse, waived
+from bundler.build.tools import BuildTools
 from bundler.domain.catalogue import finding
 from bundler.domain.findings import Finding, Level, ranked
 from bundler.domain.lock import LockedWheel
