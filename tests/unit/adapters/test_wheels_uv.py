@@ -267,6 +267,7 @@ class TestOnlyLinks:
         assert versions(ask(request)) == {"app": "1", "lib": "1"}
 
 
+@pytest.mark.slow
 class TestSourceOnly:
     """Packages that exist as source alone."""
 

@@ -18,6 +18,9 @@ from tests.fakes.sdists import make_sdist
 from tests.fakes.simple_index import SimpleIndex, serving
 from tests.fakes.wheels import make_wheel
 
+# Real resolutions and builds, many of them.
+pytestmark = pytest.mark.slow
+
 SPEC = """
 name: toy
 target: {python: "3.12"}

@@ -44,6 +44,7 @@ def test_both_files_are_written_and_read_back(tmp_path: Path) -> None:
     assert last_lock(tmp_path / "none") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["pip", "pip-sync", "uv"])
 def test_every_installer_takes_the_file_and_refuses_other_bytes(tmp_path: Path, tool: str) -> None:
     ordinary = make_wheel(tmp_path / "index", "lib", "1", {"lib.py": b"X = 1\n"})
