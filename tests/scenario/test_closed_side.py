@@ -108,6 +108,7 @@ def test_no_proxy_of_the_operators_shell_reaches_the_engine(
     assert "proxies []" in here.do("logs")
 
 
+@pytest.mark.slow
 def test_an_accept_that_misses_its_range_fails_with_exit_code_10(site: Any) -> None:
     here = site(
         acceptance={
@@ -124,6 +125,7 @@ def test_an_accept_that_misses_its_range_fails_with_exit_code_10(site: Any) -> N
     assert "a wish" in failed[0]["reason"] + failed[0]["what"]
 
 
+@pytest.mark.slow
 def test_too_few_requests_are_inconclusive_with_exit_code_11(site: Any) -> None:
     here = site(acceptance={"requests": 20})
     here.up()
@@ -174,6 +176,7 @@ def test_the_wrong_key_imports_nothing(site: Any, tmp_path: Path) -> None:
     assert not here.root.exists()
 
 
+@pytest.mark.slow
 def test_an_unsigned_bundle_is_marked_in_every_later_report(site: Any) -> None:
     here = site()
     shutil.rmtree(here.small.out)
@@ -216,6 +219,7 @@ def test_an_engine_that_dies_at_start_is_quoted(site: Any) -> None:
     assert "unknown model architecture: 'nope'" in said
 
 
+@pytest.mark.slow
 def test_an_engine_that_never_gets_healthy_is_stopped(site: Any) -> None:
     here = site("--never-healthy")
     here.up()
@@ -235,6 +239,7 @@ def test_a_port_in_use_is_named(site: Any) -> None:
     assert "runs already" in here.do("start", "--quiet", code=17)
 
 
+@pytest.mark.slow
 def test_stop_is_firm_when_gentle_does_not_help(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bundler.deploy.launch.STOP_GRACE_S", 1.0)
     here = site("--ignore-sigterm")
@@ -244,6 +249,7 @@ def test_stop_is_firm_when_gentle_does_not_help(site: Any, monkeypatch: pytest.M
     assert gone(state["pid"])
 
 
+@pytest.mark.slow
 def test_a_died_service_is_seen_and_can_be_started_again(site: Any) -> None:
     here = site()
     here.up()
@@ -266,6 +272,7 @@ def test_commands_before_their_time_say_what_comes_first(site: Any) -> None:
     here.do("logs", code=17)
 
 
+@pytest.mark.slow
 def test_a_failed_install_leaves_the_old_release_in_use(site: Any, tmp_path: Path) -> None:
     here = site()
     here.up()
@@ -434,6 +441,7 @@ def test_a_second_command_on_the_same_root_is_refused(site: Any, command: str) -
             assert "another airbundle command" in here.do(command, "--quiet", code=17)
 
 
+@pytest.mark.slow
 def test_an_interrupted_start_is_taken_up_by_the_same_command(site: Any) -> None:
     here = site("--slow-start")
     here.up()
@@ -452,6 +460,7 @@ def test_an_interrupted_start_is_taken_up_by_the_same_command(site: Any) -> None
     assert state["pid"] == first["pid"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_start_that_is_ended_leaves_no_engine(site: Any, number: signal.Signals) -> None:
     here = site("--never-healthy")
@@ -492,6 +501,7 @@ def test_an_engine_whose_record_cannot_be_written_does_not_stay(
     assert gone(spawned[0])
 
 
+@pytest.mark.slow
 def test_a_record_of_another_boot_names_no_process_of_this_one(site: Any) -> None:
     """After a reboot the number in the record belongs to a stranger, who must not be killed."""
     here = site()
@@ -521,6 +531,7 @@ def test_a_process_with_a_name_in_broken_utf_8_is_in_nobodys_way(site: Any, tmp_
         other.kill()
 
 
+@pytest.mark.slow
 def test_a_moved_root_says_so_and_is_repaired_by_install(site: Any, tmp_path: Path) -> None:
     here = site()
     here.up()

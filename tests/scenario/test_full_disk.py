@@ -31,7 +31,10 @@ def can_mount() -> bool:
     return done.returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not can_mount(), reason="needs a mount namespace")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not can_mount(), reason="needs a mount namespace"),
+]
 
 
 def in_a_small_disk(size: str, mount: Path, argv: list[str], out: Path) -> str:
