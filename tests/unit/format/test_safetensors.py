@@ -64,12 +64,20 @@ def test_a_header_longer_than_the_first_read_is_read_whole() -> None:
         ((10**9).to_bytes(8, "little") + b"{}", "states a header"),
         (shard(GOOD, 23), "after the file"),
         (shard(GOOD, 25), "25 follow"),
-        (shard(b"not json", 0), "not JSON"),
-        (shard(b"[" * 100_000, 0), "not JSON"),
-        (shard(b"[]", 0), "no JSON object"),
-        (shard(b'{"a": {}, "a": {}}', 0), "twice"),
+        (shard(b"not json", 0), "begin with {"),
+        (shard(b' {"a": 1}', 0), "begin with {"),
+        (shard(b'{"a": ', 0), "not JSON"),
+        (shard(b'{"a": "\xff"}', 0), "not JSON"),
+        (shard('{"a": 1}'.encode("utf-16-le"), 0), "not JSON"),
+        (shard(b'{"a": ' + b"[" * 100_000, 0), "not JSON"),
+        (shard(b'{"a": [' + b"1," * 3_000_000, 0), "more than 3000000 values"),
+        (shard(b'{"__metadata__": {"format": 1}}', 0), "not made of texts"),
+        (shard(b'{"a": {}, "a": {}}', 0), "names a twice"),
         (shard({"a": 5}, 0), "no dtype"),
-        (shard({"a": tensor("BF16", [1], 2, 0)}, 2), "data_offsets"),
+        (shard({"a": tensor("BF16", [1], 2, 0)}, 2), "before it begins"),
+        (shard({"a": tensor("BF16", [1], -2, 0)}, 2), "data_offsets"),
+        (shard({"a": tensor("BF16", [1], 0, 2**70)}, 2), "data_offsets"),
+        (shard({"a": tensor("F4", [3], 0, 2)}, 2), "does not have"),
         (shard({"a": tensor("BF16", [2], 0, 2)}, 2), "does not have"),
         (shard({"a": tensor("Q9", [1], 0, 1)}, 1), "not known"),
         (shard({"a": tensor("U8", [1], 1, 2)}, 2), "begins at 1"),
@@ -83,6 +91,14 @@ def test_a_header_longer_than_the_first_read_is_read_whole() -> None:
 def test_a_lie_is_named(data: bytes, words: str) -> None:
     with pytest.raises(HeaderFault, match=words):
         read(data)
+
+
+def test_a_fault_can_be_printed_whatever_the_tensor_is_called() -> None:
+    name = "\x1b[2J\ud800" + "x" * 5_000_000
+    with pytest.raises(HeaderFault) as caught:
+        read(shard({name: tensor("Q9", [1], 0, 1)}, 1))
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 200
 
 
 @settings(max_examples=300, deadline=None)
