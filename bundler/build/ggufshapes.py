@@ -70,6 +70,8 @@ class GgufShape:
                 groups.append(group)
             elif kind != "none":
                 doubts.append(f"{count} {kind} layers state no sizes")
+        if not groups and not any(doubts):
+            doubts.append("the file states no heads and no states")
         order = ("full", "sliding", "mla", "linear")
         groups.sort(key=lambda group: order.index(group.kind))
         return tuple(groups), "; ".join(filter(None, doubts))
