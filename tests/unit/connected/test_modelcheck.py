@@ -112,6 +112,28 @@ def test_code_that_is_not_carried_is_an_error_once_it_would_be_run(facts: dict[s
     assert judged(facts, serves="base") == {"remote-code": W}
 
 
+def test_only_the_flags_of_its_own_services_count() -> None:
+    spec = BundleSpec.model_validate(
+        {
+            "name": "b",
+            "target": {"python": "3.12"},
+            "models": [{"source": "local", "name": "m", "path": "m"},
+                       {"source": "hub", "repo": "org/base", "revision": "main"}],
+            "engine": {"name": "vllm", "version": "1"},
+            "services": [
+                {"name": "s", "model": "m"},
+                {"name": "t", "model": "base", "port": 8001, "settings": {"args": TRUST}},
+            ],
+        }
+    )  # fmt: skip
+    facts = ModelFacts.model_validate(WHOLE | {"remote_code": ("org/x--modeling.py",)})
+    assert [item.level for item in judge_model(spec.models[0], facts, spec)] == [W]
+    # A draft is loaded by whichever service names it: the flags of all count.
+    draft = spec.models[0].model_copy(update={"name": "d", "role": "draft"})
+    facts = facts.model_copy(update={"name": "d"})
+    assert [item.level for item in judge_model(draft, facts, spec)] == [E]
+
+
 def test_code_that_will_be_run_is_said_to_be() -> None:
     (one,) = found({"remote_code": ("modeling.py",)}, args=TRUST)
     assert one.what == "auto_map names modeling.py; settings.args have the engine run it"

@@ -164,13 +164,14 @@ EXPERTS = {
     "model.layers.0.mlp.experts.0.up.weight": tensor("F8_E4M3", [8], 0, 8),
     "model.layers.0.mlp.shared_expert.up.weight": tensor("BF16", [2], 8, 12),
     "lm_head.weight": tensor("BF16", [2], 12, 16),
+    "model.layers.0.mlp.shared_experts.up.weight": tensor("BF16", [1], 16, 18),
 }
 
 
 def test_weights_are_summed_from_the_headers() -> None:
-    found = facts({"config.json": LLAMA, "model.safetensors": shard(EXPERTS, 16)})
-    assert (found.weight_bytes, found.expert_bytes, found.tensors) == (16, 8, 3)
-    assert found.dtypes == {"F8_E4M3": 8, "BF16": 8}
+    found = facts({"config.json": LLAMA, "model.safetensors": shard(EXPERTS, 18)})
+    assert (found.weight_bytes, found.expert_bytes, found.tensors) == (18, 8, 4)
+    assert found.dtypes == {"F8_E4M3": 8, "BF16": 10}
     assert found.format == "safetensors"
 
 
@@ -226,6 +227,8 @@ def test_missing_parts_of_a_split_gguf_are_each_named_once() -> None:
     assert found.missing == ("m-00001-of-00004.gguf", "m-00004-of-00004.gguf")
     endless = facts({"m-00001-of-99999.safetensors": ONE})
     assert len(endless.missing) == 1000
+    index = {"weight_map": {str(n): f"{n:04d}.safetensors" for n in range(1500)}}
+    assert len(facts({"model.safetensors.index.json": index}).missing) == 1000
 
 
 def test_shards_that_are_all_left_out_are_named_by_the_index() -> None:
@@ -256,6 +259,8 @@ def test_a_broken_header_is_a_fault_with_its_file() -> None:
     assert facts(
         {"config.json": {"hidden_size": "4096", "num_attention_heads": [8, 4]}}
     ).faults == ("config.json: hidden_size is no number of things",)
+    assert facts({"config.json": {"vocab_size": -1}}).faults
+    assert not facts({"config.json": {"vocab_size": None}}).faults
     assert facts({"config.json": b"[]"}).has_config
     assert facts({"config.json": b"[]"}).faults == ("config.json: is no JSON object",)
 
@@ -280,7 +285,8 @@ def test_code_that_auto_map_names() -> None:
 @pytest.mark.parametrize(
     ("path", "answer"),
     [("tokenizer.json", True), ("tokenizer.model.v3", True), ("qwen.tiktoken", True),
-     ("original/tokenizer.model", False), ("tokenizer_config.json", False)],
+     ("original/tokenizer.model", False),
+     ("original/qwen.tiktoken", False), ("tokenizer_config.json", False)],
 )  # fmt: skip
 def test_tokenizers_lie_in_the_models_own_folder(path: str, answer: bool) -> None:
     assert facts({path: b"{}"}).has_tokenizer is answer

@@ -134,6 +134,8 @@ WINDOWED = PLAIN | {"sliding_window": 4096}
           "num_key_value_heads": 8, "head_dim": 64, "hidden_size": 2880, "sliding_window": 128,
           "layer_types": ["sliding_attention", "full_attention"] * 12},
          (full(12, 8, 64), sliding(12, 128, 8, 64))),
+        (PLAIN | {"model_type": "gpt_oss", "num_hidden_layers": 3, "sliding_window": 128},
+         (full(1), sliding(2, 128))),
         # EXAONE 4: local, local, local, global
         (WINDOWED | {"model_type": "exaone4", "sliding_window_pattern": "LLLG"},
          (full(8), sliding(24, 4096))),
@@ -146,10 +148,20 @@ WINDOWED = PLAIN | {"sliding_window": 4096}
         # Falcon 7B: one head of K and V
         ({"model_type": "falcon", "num_hidden_layers": 32, "num_attention_heads": 71,
           "hidden_size": 4544, "multi_query": True}, (full(32, 1, 64),)),
+        # K and V of their own keep the common count of heads.
+        (PLAIN | {"num_hidden_layers": 2, "num_global_key_value_heads": 2}, (full(2),)),
+        # The last of each four attends, not the first.
+        (qwen35(6, 2, 32), (full(1, 2, 256), state(5, 16, 32, 128, 128, 4))),
         # Jamba: Mamba-1 of 2 x 4096 channels, every eighth layer attends
         (PLAIN | {"model_type": "jamba", "attn_layer_period": 8, "attn_layer_offset": 4,
                   "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2},
          (full(4), state(28, 0, 8192, 16, 1, 4))),
+        (PLAIN | {"model_type": "jamba", "attn_layer_period": 8, "attn_layer_offset": 4,
+                  "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2,
+                  "num_hidden_layers": 11}, (full(1), state(10, 0, 8192, 16, 1, 4))),
+        (PLAIN | {"model_type": "jamba", "attn_layer_period": 8, "attn_layer_offset": 4,
+                  "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2,
+                  "num_hidden_layers": 4}, (state(4, 0, 8192, 16, 1, 4),)),
         # Granite 4 hybrid, with a head width left to the class
         (PLAIN | {"model_type": "granitemoehybrid", "num_hidden_layers": 10, "mamba_n_heads": 128,
                   "mamba_d_head": "auto", "mamba_expand": 2, "mamba_n_groups": 1,
@@ -215,6 +227,9 @@ def test_a_short_convolution_keeps_its_last_inputs_and_nothing_else() -> None:
         (PLAIN | {"layer_types": ["full_attention"] * 30}, "30 layers are listed"),
         (PLAIN | {"layer_types": ["linear_attention"] * 32}, "32 linear layers state no sizes"),
         (PLAIN | {"layer_types": ["mamba"] * 32}, "32 mamba layers state no sizes"),
+        # Mamba-2 by its heads: without groups it is not taken for a Mamba.
+        (PLAIN | {"layer_types": ["mamba"] * 32, "mamba_n_heads": 8, "mamba_d_state": 16,
+                  "mamba_d_conv": 4, "mamba_expand": 2}, "32 mamba layers state no sizes"),
         (PLAIN | {"kv_lora_rank": 512}, "32 mla layers state no sizes"),
         (PLAIN | {"hybrid_layer_pattern": [0, 1] * 16, "sliding_window": 128}, "heads of their own"),
         (PLAIN | {"compress_ratios": [0, 4, 128]}, "compressed attention"),
@@ -245,6 +260,9 @@ YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 
             "type": "yarn", "factor": 40, "original_max_position_embeddings": 4096}},
          163840, "yarn x40 of 4096"),
         ({"max_position_embeddings": 4096, "rope_scaling": {"type": "linear", "factor": 4}},
+         16384, "linear x4 of 4096"),
+        ({"max_position_embeddings": 4096, "rope_scaling": {
+            "type": "linear", "factor": 4, "original_max_position_embeddings": 2048}},
          16384, "linear x4 of 4096"),
         ({"max_position_embeddings": 131072, "rope_scaling": {"rope_type": "llama3", "factor": 8}},
          131072, ""),

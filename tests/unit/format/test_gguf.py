@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bundler.demo.tiny_gguf import write_tiny_gguf
-from bundler.format.gguf import Gguf, read_gguf
+from bundler.format.gguf import TYPES, Gguf, read_gguf
 from bundler.format.safetensors import HeaderFault
 from tests.fakes.gguf import gguf_bytes
 
@@ -44,6 +44,21 @@ def test_a_real_file_is_read_to_the_byte(tmp_path: Path) -> None:
 
 def info(name: str, count: int, kind: int, offset: int = 0) -> bytes:
     return text(name) + struct.pack("<IQIQ", 1, count, kind, offset)
+
+
+# Bits of a weight as llama.cpp publishes them (tools/quantize/README.md and the comments of ggml-common.h).
+BITS = {
+    "F32": 32, "F16": 16, "BF16": 16, "F64": 64, "I8": 8, "I16": 16, "I32": 32, "I64": 64,
+    "Q4_0": 4.5, "Q4_1": 5, "Q5_0": 5.5, "Q5_1": 6, "Q8_0": 8.5, "Q8_1": 9, "Q2_K": 2.625,
+    "Q3_K": 3.4375, "Q4_K": 4.5, "Q5_K": 5.5, "Q6_K": 6.5625, "Q8_K": 9.125, "IQ1_S": 1.5625,
+    "IQ1_M": 1.75, "IQ2_XXS": 2.0625, "IQ2_XS": 2.3125, "IQ2_S": 2.5625, "IQ3_XXS": 3.0625,
+    "IQ3_S": 3.4375, "IQ4_NL": 4.5, "IQ4_XS": 4.25, "TQ1_0": 1.6875, "TQ2_0": 2.0625,
+    "MXFP4": 4.25, "NVFP4": 4.5, "Q1_0": 1.125,
+}  # fmt: skip
+
+
+def test_every_type_has_its_published_bits() -> None:
+    assert {name: width * 8 / block for name, block, width in TYPES.values()} == BITS
 
 
 def test_of_a_vocabulary_only_the_length_is_kept() -> None:

@@ -34,12 +34,15 @@ GOOD = {
     "c": tensor("F4", [2, 3], 17, 20),
     "d": tensor("F32", [], 20, 24),
     "e": tensor("I8", [0, 7], 24, 24),
+    "f": tensor("F6_E2M3", [4], 24, 27),
+    "g": tensor("F8_E8M0", [1], 27, 28),
 }
 
 
 def test_names_types_and_bytes() -> None:
-    assert read(shard(GOOD, 24)) == [
+    assert read(shard(GOOD, 28)) == [
         ("a", "BF16", 12), ("b", "F8_E4M3", 5), ("c", "F4", 3), ("d", "F32", 4), ("e", "I8", 0),
+        ("f", "F6_E2M3", 3), ("g", "F8_E8M0", 1),
     ]  # fmt: skip
 
 
@@ -62,8 +65,8 @@ def test_a_header_longer_than_the_first_read_is_read_whole() -> None:
         (b"", "too few"),
         (b"\xff" * 8, "states a header"),
         ((10**9).to_bytes(8, "little") + b"{}", "states a header"),
-        (shard(GOOD, 23), "after the file"),
-        (shard(GOOD, 25), "25 follow"),
+        (shard(GOOD, 27), "after the file"),
+        (shard(GOOD, 29), "29 follow"),
         (shard(b"not json", 0), "begin with {"),
         (shard(b' {"a": 1}', 0), "begin with {"),
         (shard(b'{"a": ', 0), "not JSON"),
@@ -104,7 +107,7 @@ def test_a_fault_can_be_printed_whatever_the_tensor_is_called() -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 400))
 def test_no_bytes_end_in_anything_but_a_fault(noise: bytes, at: int) -> None:
-    good = shard(GOOD, 24)
+    good = shard(GOOD, 28)
     for data in (noise, good[:at], good[:at] + noise + good[at + len(noise) :]):
         with contextlib.suppress(HeaderFault):
             read(data)
