@@ -115,7 +115,7 @@ def _llamacpp() -> EngineAdapter:
 
 def _hub() -> ModelSource:
     with _connected_half():
-        from bundler.adapters.source_hub import HubSource
+        from bundler.adapters.source_hub.adapter import HubSource
 
         return HubSource()
 

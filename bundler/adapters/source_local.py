@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import yaml
@@ -18,6 +17,7 @@ from bundler.domain.lock import LockedFile, LockedModel
 from bundler.domain.sources import ModelRef
 from bundler.errors import FormatError, SourceError
 from bundler.format.digests import digest_file
+from bundler.format.globs import wanted
 from bundler.format.safepath import check_path
 from bundler.ports import Task
 
@@ -78,7 +78,11 @@ class LocalSource:
     def read(
         self, model: LockedModel, file: LockedFile, base: Path, start: int, length: int
     ) -> bytes:
-        """Bytes of the file where it lies."""
+        """Bytes of the file where it lies.
+
+        Raises:
+            SourceError: it is gone, cannot be read, or has another size than in the lock.
+        """
         return _read(_unchanged(base / model.origin, file), start, length)
 
 
@@ -113,7 +117,11 @@ class GgufSource:
     def read(
         self, model: LockedModel, file: LockedFile, base: Path, start: int, length: int
     ) -> bytes:
-        """Bytes of the file where it lies."""
+        """Bytes of the file where it lies.
+
+        Raises:
+            SourceError: it is gone, cannot be read, or has another size than in the lock.
+        """
         return _read(_unchanged((base / model.origin).parent, file), start, length)
 
 
@@ -148,7 +156,7 @@ def _files(root: Path, ref: ModelRef) -> Iterator[str]:
         for name in (*names, *links):
             path = here / name
             relative = path.relative_to(root).as_posix() + "/" * name.endswith("/")
-            if not _wanted(relative, ref):
+            if not wanted(relative, ref.include, ref.exclude):
                 continue
             if path.is_symlink():
                 _check_link(path, inside)
@@ -176,19 +184,6 @@ def _check_link(path: Path, inside: tuple[Path, ...]) -> None:
         raise SourceError(f"models: {path}: a link to a folder", hint=_LINK_HINT)
     if not any(target.is_relative_to(folder) for folder in inside):
         raise SourceError(f"models: {path}: the link leads out of the folder", hint=_LINK_HINT)
-
-
-def _wanted(path: str, ref: ModelRef) -> bool:
-    """The Hub client's rules: `*` crosses `/`, and `folder/` means all that is in it."""
-
-    def hit(patterns: tuple[str, ...]) -> bool:
-        plain = (pattern.replace("\\", "/") for pattern in patterns)
-        return any(
-            fnmatchcase(path, f"{pattern}*" if pattern.endswith("/") else pattern)
-            for pattern in plain
-        )
-
-    return (not ref.include or hit(ref.include)) and not hit(ref.exclude)
 
 
 def _lock(root: Path, relative: str) -> LockedFile:

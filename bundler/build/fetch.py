@@ -60,7 +60,9 @@ class Fetcher:
             *(self._extra_job(extra) for extra in lock.extras),
             *(self._file_job(model, file) for model in lock.models for file in model.files),
         ]
-        missing = sum(job.size for job in jobs if job.cached() is None)
+        # Two jobs for the same bytes would write into one partial file.
+        once = {job.key: job for job in reversed(jobs)}
+        missing = sum(job.size for job in once.values() if job.cached() is None)
         self._check_room(missing)
         total = sum(job.size for job in jobs)
         if not missing:
@@ -68,7 +70,11 @@ class Fetcher:
             return [job.run(Idle()) for job in jobs]
         self.progress.note(f"fetching {human(missing)} of {human(total)}")
         with self.progress.task("fetch", total) as task:
-            return in_parallel(STREAMS, _Job.run, jobs, task)
+            done = in_parallel(STREAMS, _Job.run, once.values(), task)
+            again = [job for job in jobs if once[job.key] is not job]
+            done += in_parallel(STREAMS, _Job.run, again, task)
+        found = {item.path: item for item in done}
+        return [found[job.path] for job in jobs]
 
     def _check_room(self, missing: int) -> None:
         self.store.root.mkdir(parents=True, exist_ok=True)
@@ -94,6 +100,7 @@ class Fetcher:
             kind="wheel",
             origin=origin,
             size=wheel.size or 0,
+            key=wheel.sha256,
             cached=cached,
             bring=bring,
         )
@@ -109,6 +116,7 @@ class Fetcher:
             kind="file",
             origin=extra.origin,
             size=extra.size or 0,
+            key=extra.sha256,
             cached=lambda: self.store.get(extra.sha256),
             bring=bring,
         )
@@ -135,6 +143,7 @@ class Fetcher:
             kind="model",
             origin=origin,
             size=file.size,
+            key=file.sha256 or file.git_sha1 or what,
             cached=lambda: self.store.get(file.sha256, file.git_sha1),
             bring=bring,
         )
@@ -168,6 +177,7 @@ class _Job:
     kind: str
     origin: str
     size: int
+    key: str
     cached: Callable[[], Blob | None]
     bring: Callable[[Task], Blob]
 

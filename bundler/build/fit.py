@@ -197,6 +197,8 @@ def _unknown(placed: _Placed) -> tuple[str, ...]:
     ]
     if len({kind.memory_bytes for kind in placed.kinds}) > 1:
         found.append("the GPUs differ; the calculation takes them as alike")
+    if placed.model.unknown_layers:
+        found.append(f"layers that are not calculated: {placed.model.unknown_layers}")
     if placed.model.mtp_layers and placed.engine == "vllm":
         found.append(
             "the weights hold the MTP layer, which is loaded for speculative decoding only"

@@ -157,9 +157,10 @@ class Prover:
                 return opened.read(length)
 
         self.progress.note(f"reading the headers of {model.name}")
-        asked = sha256_hex(to_bytes(model) + to_bytes(ref))
+        engine = self.lock.engine_name
+        asked = sha256_hex(to_bytes(model) + to_bytes(ref) + engine.encode())
         return self.recall.of(
-            ModelFacts, f"{MODEL_FACTS_VERSION}-{asked}", lambda: read_model(model, read)
+            ModelFacts, f"{MODEL_FACTS_VERSION}-{asked}", lambda: read_model(model, read, engine)
         )
 
     def _fit(self, service: Service, model: ModelFacts) -> tuple[Fit | None, tuple[Finding, ...]]:

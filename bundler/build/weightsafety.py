@@ -1,7 +1,8 @@
 """Which model files run code when they are loaded: by their bytes where a name does not tell.
 
 A pickle is a program (https://docs.python.org/3/library/pickle.html); torch's own files are ZIPs that
-hold one. Keras and HDF5 models can hold Python lambdas.
+hold one. Others can hold code, and most do not: Keras models may have Lambda layers
+(https://keras.io/api/layers/core_layers/lambda/), TensorFlow's graphs read and write files.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from collections.abc import Callable
 
 HEAD_BYTES = 1024
 _PICKLE_NAMES = (
-    ".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".dill", ".pdparams", ".t7",
+    ".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".dill", ".pdparams", ".t7", ".mar",
+    ".nemo",
 )  # fmt: skip
-_CODE_NAMES = (".h5", ".hdf5", ".keras", ".pb", ".mar", ".nemo")
+_CODE_NAMES = (".h5", ".hdf5", ".keras", ".pb")
 # Formats of data alone, and texts: not looked into.
 _DATA_NAMES = (
     ".safetensors", ".gguf", ".json", ".jsonl", ".txt", ".md", ".jinja", ".jinja2", ".py", ".yaml",
@@ -23,8 +25,13 @@ _DATA_NAMES = (
 _ZIP = b"PK\x03\x04"
 
 
-def runs_code(path: str, size: int, head: Callable[[], bytes]) -> bool:
-    """Whether loading a file can run code.
+def can_hold_code(path: str) -> bool:
+    """Whether a file's format has room for code, although most files of it have none."""
+    return path.lower().endswith(_CODE_NAMES)
+
+
+def is_program(path: str, size: int, head: Callable[[], bytes]) -> bool:
+    """Whether loading a file runs code that it holds: a pickle, or an archive of them.
 
     Args:
         path: its name.
@@ -32,9 +39,7 @@ def runs_code(path: str, size: int, head: Callable[[], bytes]) -> bool:
         head: gives its first bytes; asked only where the name leaves it open.
     """
     name = path.lower().rsplit("/", 1)[-1]
-    if name.endswith(_CODE_NAMES):
-        return True
-    if name.endswith(_DATA_NAMES) or size == 0:
+    if name.endswith((*_DATA_NAMES, *_CODE_NAMES)) or size == 0:
         return False
     looked = head()
     if is_pickle(looked):

@@ -45,6 +45,8 @@ class Fault:
         status: answer with this HTTP status.
         cut_after: close the connection after this many bytes of the body.
         wrong_bytes: send as many bytes as promised, but others.
+        no_ranges: answer a range with the whole file, as some proxies do.
+        shifted: answer a range with one that begins so many bytes later.
         times: how often, then the fault is over.
     """
 
@@ -52,6 +54,8 @@ class Fault:
     status: int | None = None
     cut_after: int | None = None
     wrong_bytes: bool = False
+    no_ranges: bool = False
+    shifted: int = 0
     times: int = 1
 
 
@@ -94,14 +98,22 @@ class LoopbackHub:
         root: folder of the repositories.
         tokens: for each gated repository the bearer token that opens it.
         page: entries on one page of the tree.
+        xet: say of every file in LFS that it is to be had in the chunk protocol as well, and refuse
+            the token for it: there is no chunk server here.
     """
 
     def __init__(
-        self, root: Path, *, tokens: Mapping[str, str] | None = None, page: int = 1000
+        self,
+        root: Path,
+        *,
+        tokens: Mapping[str, str] | None = None,
+        page: int = 1000,
+        xet: bool = False,
     ) -> None:
         self.root = root
         self.tokens = dict(tokens or {})
         self.page = page
+        self.xet = xet
         self.requests: list[Request] = []
         self.faults: list[Fault] = []
         self._lock = threading.Lock()
@@ -222,10 +234,14 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {"X-Repo-Commit": commit, "ETag": f'"{file.etag}"', "Accept-Ranges": "bytes"}
         if file.sha256:
             headers |= {"X-Linked-Etag": f'"{file.sha256}"', "X-Linked-Size": str(file.size)}
+            if self.hub.xet:
+                route = urlsplit(self.path).path.partition("/resolve/")[0]
+                address = f"http://{self.headers['Host']}/api/models{route}/xet-read-token/{commit}"
+                headers |= {"X-Xet-Hash": file.sha256, "X-Xet-Refresh-Route": address}
         start, end, status = 0, file.size, 200
         asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self._entry.range or "")
-        if asked:
-            start = int(asked[1])
+        if asked and not self._fault.no_ranges:
+            start = int(asked[1]) + self._fault.shifted
             end = min(int(asked[2]) + 1, file.size) if asked[2] else file.size
             if start >= end:
                 self._refuse(416)

@@ -25,6 +25,9 @@ MODEL_KINDS = (
           "model.safetensors.index.json (or a split GGUF) names files that the bundle would not hold;"
           " the engine dies while it loads.",
           "Correct `include`/`exclude` of the model, or complete the folder."),
+    _kind("weights-unused", _W, "Weight files are carried that the engine does not load",
+          "The same weights a second time, or a GGUF of another size: the engine takes what is named.",
+          "Leave them out with `include` or `exclude`; if another one is wanted, leave it alone in."),
     _kind("no-weights", _E, "The model has no weights that the engine reads",
           "No safetensors (vLLM) or GGUF (llama.cpp) file is left after the filters.",
           "Correct `include`/`exclude`, or choose another repository."),
@@ -41,6 +44,9 @@ MODEL_KINDS = (
           "Exclude it, use a safetensors revision, or allow it by name with `allow_pickle`."),
     _kind("pickle-allowed", _W, "A pickle file is carried, allowed by name",
           "It runs code when it is loaded; the reviewer is told.", "Scan it; prefer safetensors."),
+    _kind("code-in-weights", _W, "A file of a format that can hold code is carried",
+          "Keras and TensorFlow files may have Lambda layers or graphs that touch files; most have none."
+          " vLLM and llama.cpp do not load them.", "Exclude it; the engine reads safetensors or GGUF."),
     _kind("remote-code", _W, "The model brings Python code of its own",
           "config.json names it in `auto_map`; with --trust-remote-code the engine runs it.",
           "Review the named files; leave trust_remote_code off where the engine knows the model."),

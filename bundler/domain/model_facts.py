@@ -43,7 +43,10 @@ class ModelFacts(Record):
     attention_heads: int | None = None
     hidden_size: int | None = None
     vocab_size: int | None = None
-    max_context: int | None = Field(None, description="max_position_embeddings, tokens.")
+    max_context: int | None = Field(
+        None, description="Tokens that it was made for, stretched by the rope scaling it states."
+    )
+    rope_scaling: str = Field("", description="As it is stated, e.g. `yarn x4 of 32768`.")
     experts: int = Field(0, description="Routed experts of one layer; 0 for a dense model.")
     experts_per_token: int = 0
     moe_intermediate_size: int | None = None
@@ -53,6 +56,10 @@ class ModelFacts(Record):
     expert_bytes: int = Field(0, description="Tensors of routed experts, which can stay in RAM.")
     dtypes: dict[str, int] = Field({}, description="Tensor type -> bytes.")
     tensors: int = 0
+    weight_files: tuple[str, ...] = Field((), description="Whose tensors are counted.")
+    unused_weights: tuple[str, ...] = Field(
+        (), description="Further weight files, which the engine does not load."
+    )
     quantization: str = Field(
         "", description="fp8, awq, gptq, mxfp4, nvfp4, Q4_K_M ...; empty: none."
     )
@@ -60,7 +67,14 @@ class ModelFacts(Record):
         (), description="Block of block-wise FP8, e.g. 128, 128."
     )
     pickles: tuple[str, ...] = Field((), description="Files that run code when they are loaded.")
-    remote_code: tuple[str, ...] = Field((), description="Python files that `auto_map` names.")
+    code_files: tuple[str, ...] = Field(
+        (), description="Files of a format that can hold code (Keras, TensorFlow)."
+    )
+    remote_code: tuple[str, ...] = Field(
+        (), description="Python files that `auto_map` names; `repo--file` of another repository."
+    )
+    absent_code: tuple[str, ...] = Field((), description="Of these, which are not there.")
+    python_files: tuple[str, ...] = Field((), description="Python files that it does not name.")
     unknown_layers: str = Field("", description="Layers whose state cannot be calculated, and why.")
     missing: tuple[str, ...] = Field(
         (), description="Shards that the index names and that are not there."

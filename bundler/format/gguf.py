@@ -1,29 +1,36 @@
 """Metadata and tensor list of a GGUF file, by reading its beginning alone.
 
-Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3, little-endian).
+Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3, little-endian). What
+llama.cpp refuses (ggml/src/gguf.cpp) is refused here, so that it is known before the trip.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 from bundler.format.safetensors import HeaderFault, Tensor
+from bundler.format.untrusted import shown
 
 Read = Callable[[int, int], bytes]
 _CHUNK = 1 << 20
 # What no real file reaches: a vocabulary of a million tokens takes some 30 MB.
 MAX_HEADER = 256 * 2**20
 _MAX_COUNT = 2**17
+_MAX_TEXTS = 2**23
 _KEPT_ARRAY = 4096
 _MAX_TEXT = 2**22
+# GGML_MAX_NAME and GGML_MAX_DIMS of ggml/include/ggml.h.
+_MAX_NAME, _MAX_DIMENSIONS = 64, 4
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q",
             11: "<q", 12: "<d"}  # fmt: skip
 _STRING, _ARRAY = 8, 9
-# ggml type -> name, elements of a block, bytes of a block (ggml/src/ggml.c, type_traits).
+# ggml type -> name, elements of a block, bytes of a block (ggml/src/ggml.c, type_traits, and the blocks
+# of ggml-common.h).
 TYPES = {
     0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20),
     6: ("Q5_0", 32, 22), 7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 9: ("Q8_1", 32, 36),
@@ -33,52 +40,82 @@ TYPES = {
     20: ("IQ4_NL", 32, 18), 21: ("IQ3_S", 256, 110), 22: ("IQ2_S", 256, 82),
     23: ("IQ4_XS", 256, 136), 24: ("I8", 1, 1), 25: ("I16", 1, 2), 26: ("I32", 1, 4),
     27: ("I64", 1, 8), 28: ("F64", 1, 8), 29: ("IQ1_M", 256, 56), 30: ("BF16", 1, 2),
-    34: ("TQ1_0", 256, 54), 35: ("TQ2_0", 256, 66), 39: ("MXFP4", 32, 17),
+    34: ("TQ1_0", 256, 54), 35: ("TQ2_0", 256, 66), 39: ("MXFP4", 32, 17), 40: ("NVFP4", 64, 36),
+    41: ("Q1_0", 128, 18),
 }  # fmt: skip
+# Q4_2, Q4_3 and the forms that were packed for one processor (Q4_0_4_4 and the like).
+_REMOVED = {4, 5, 31, 32, 33, 36, 37, 38}
 
 
 @dataclass(frozen=True)
 class Gguf:
-    """What a file says of itself. Long arrays (vocabularies) are left out of `metadata`."""
+    """What a file says of itself. Of long arrays (vocabularies) only the length is kept."""
 
     metadata: dict[str, Any]
     tensors: tuple[Tensor, ...]
+    lengths: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Info:
+    name: str
+    shape: tuple[int, ...]
+    kind: int
+    offset: int
 
 
 def read_gguf(read: Read, size: int) -> Gguf:
     """Read the beginning of a file.
 
+    Args:
+        read: gives bytes from an offset on, fewer at the end of the file.
+        size: of the file, bytes.
+
     Raises:
         HeaderFault: what is wrong.
     """
     source = _Source(read, size)
-    if source.take(4) != b"GGUF":
-        raise HeaderFault("is no GGUF")
-    version = source.scalar("<I")
-    if version not in (2, 3):
-        raise HeaderFault(f"GGUF version {version}, or big-endian")
+    _check_version(source)
     tensors, keys = source.count("<Q"), source.count("<Q")
     metadata: dict[str, Any] = {}
+    lengths: dict[str, int] = {}
     for _ in range(keys):
         key = source.text()
         if key in metadata:
-            raise HeaderFault(f"states {key[:80]!r} twice")
+            raise HeaderFault(f"states {shown(key)} twice")
         metadata[key] = source.value(source.scalar("<I"))
+        lengths[key] = source.array
     infos = [_info(source) for _ in range(tensors)]
     alignment = metadata.get("general.alignment", 32)
-    if type(alignment) is not int or not 0 < alignment <= 2**20:
-        raise HeaderFault(f"alignment {alignment!r}")
+    if type(alignment) is not int or not 0 < alignment <= 2**20 or alignment & (alignment - 1):
+        raise HeaderFault(f"alignment {shown(str(alignment), 40)}")
+    _check_places(infos, alignment)
     start = -(-source.at // alignment) * alignment
-    return Gguf(metadata, tuple(_sized(infos, max(0, size - start))))
+    return Gguf(metadata, tuple(_sized(infos, max(0, size - start))), lengths)
+
+
+def _check_version(source: _Source) -> None:
+    if source.take(4) != b"GGUF":
+        raise HeaderFault("is no GGUF")
+    version = source.scalar("<I")
+    if version & 0xFFFF == 0 and version:
+        raise HeaderFault("a big-endian GGUF; x86_64 and aarch64 read little-endian ones")
+    if version not in (2, 3):
+        raise HeaderFault(f"GGUF version {version}; 2 and 3 are read")
 
 
 @dataclass
 class _Source:
-    """Reads forward in chunks; never past the file, never more than a header's worth."""
+    """Reads forward in chunks; never past the file, never more than a header's worth.
+
+    `array` is the length of the last value when it was an array, else 0.
+    """
 
     read: Read
     size: int
     at: int = 0
+    array: int = 0
+    _texts: int = 0
     _chunk: bytes = b""
     _chunk_at: int = 0
 
@@ -107,15 +144,16 @@ class _Source:
             raise HeaderFault(f"states {number} entries")
         return number
 
-    def text(self) -> str:
+    def text(self, limit: int = _MAX_TEXT) -> str:
         """A text: its length, then UTF-8."""
         length: int = self.scalar("<Q")
-        if length > _MAX_TEXT:
+        if length > limit:
             raise HeaderFault(f"states a text of {length} bytes")
         return self.take(length).decode("utf-8", "replace")
 
     def value(self, kind: int) -> Any:
         """A value of a type; None for an array that is too long to be of use here."""
+        self.array = 0
         if kind == _STRING:
             return self.text()
         if kind == _ARRAY:
@@ -126,6 +164,7 @@ class _Source:
 
     def _array(self) -> list[Any] | None:
         kind, length = self.scalar("<I"), self.scalar("<Q")
+        self.array = length
         if kind in _SCALARS:
             form = _SCALARS[kind]
             width = struct.calcsize(form)
@@ -133,7 +172,8 @@ class _Source:
                 self._skip(width * length)
                 return None
             return [item[0] for item in struct.iter_unpack(form, self.take(width * length))]
-        if kind != _STRING or length > MAX_HEADER // 8:
+        self._texts += length
+        if kind != _STRING or self._texts > _MAX_TEXTS:
             raise HeaderFault(f"an array of {length} of type {kind}")
         for _ in range(length):
             self._skip(self.scalar("<Q"))
@@ -148,32 +188,59 @@ class _Source:
             self._chunk_at = self.at
 
 
-def _info(source: _Source) -> tuple[str, int, int, int]:
-    """Name, elements, type and offset of a tensor."""
-    name, count = source.text(), 1
+def _info(source: _Source) -> _Info:
+    name = source.text(_MAX_NAME)
     dimensions = source.scalar("<I")
-    if dimensions > 8:
-        raise HeaderFault(f"{name[:80]}: {dimensions} dimensions")
-    for _ in range(dimensions):
-        count *= source.scalar("<Q")
+    if dimensions > _MAX_DIMENSIONS:
+        raise HeaderFault(f"{shown(name)}: {dimensions} dimensions")
+    shape = tuple(source.scalar("<Q") for _ in range(dimensions))
     kind, offset = source.scalar("<I"), source.scalar("<Q")
-    return name, count, kind, offset
+    if kind in _REMOVED:
+        raise HeaderFault(f"{shown(name)}: tensor type {kind}, which llama.cpp no longer reads")
+    if kind in TYPES and shape and shape[0] % TYPES[kind][1]:
+        label, block, _ = TYPES[kind]
+        raise HeaderFault(
+            f"{shown(name)}: rows of {shape[0]}, {label} has blocks of {block} elements"
+        )
+    return _Info(name, shape, kind, offset)
 
 
-def _sized(infos: list[tuple[str, int, int, int]], room: int) -> list[Tensor]:
+def _check_places(infos: list[_Info], alignment: int) -> None:
+    """Names once, every tensor on the alignment, none within another."""
+    names: set[str] = set()
+    end = 0
+    for info in sorted(infos, key=lambda info: info.offset):
+        if info.name in names:
+            raise HeaderFault(f"names {shown(info.name)} twice")
+        names.add(info.name)
+        if info.offset % alignment:
+            raise HeaderFault(f"{shown(info.name)}: at {info.offset}, not on {alignment} bytes")
+        if info.offset < end:
+            raise HeaderFault(f"{shown(info.name)}: begins at {info.offset}, within another tensor")
+        end = max(end, info.offset + _bytes(info))
+
+
+def _bytes(info: _Info) -> int:
+    """0 for a type that is newer than the table."""
+    _, block, width = TYPES.get(info.kind, ("", 1, 0))
+    return -(-prod(info.shape) // block) * width
+
+
+def _sized(infos: list[_Info], room: int) -> list[Tensor]:
     """Bytes from the type; of a type that is newer than the table, from the next tensor's place."""
-    offsets = sorted({offset for *_, offset in infos} | {room})
+    offsets = sorted({info.offset for info in infos} | {room})
     following = dict(pairwise(offsets))
     found = []
-    for name, count, kind, offset in infos:
-        if kind in TYPES:
-            label, block, width = TYPES[kind]
-            size = -(-count // block) * width
+    for info in infos:
+        label, size = f"type {info.kind}", _bytes(info)
+        if info.kind in TYPES:
+            label = TYPES[info.kind][0]
         else:
-            label, size = f"type {kind}", following.get(offset, room) - offset
-        if offset + size > room:
+            size = following.get(info.offset, room) - info.offset
+        if size < 0 or info.offset + size > room:
             raise HeaderFault(
-                f"{name[:80]}: ends at {offset + size}, the file has {room} bytes of tensors"
+                f"{shown(info.name)}: ends at {info.offset + size}, the file has {room} bytes of"
+                " tensors"
             )
-        found.append(Tensor(name, label, size))
+        found.append(Tensor(info.name, label, size))
     return found

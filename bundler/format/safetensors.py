@@ -6,15 +6,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
-# The library's own limit.
+from bundler.format.untrusted import NotAnObject, parse_object, shown
+
+# The library's own limit (safetensors/src/tensor.rs, MAX_HEADER_SIZE).
 MAX_HEADER = 100_000_000
 # Headers of large shards have about 100 kB; most are had with one read.
 _FIRST_READ = 256 * 1024
+# A tensor takes some ten values; no shard of a real model has a tenth of these tensors.
+_MAX_VALUES = 3_000_000
+# Bits of an element (safetensors/src/tensor.rs, Dtype::bitsize); below 8 they are packed.
 _BITS = {
     "BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8,
     "F8_E5M2FNUZ": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "I16": 16, "U16": 16, "F16": 16,
@@ -61,29 +66,26 @@ def read_tensors(read: Read, size: int) -> list[Tensor]:
 
 
 def _object(text: bytes) -> dict[str, Any]:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise HeaderFault("names a tensor twice")
-        return found
-
+    if not text.startswith(b"{"):
+        raise HeaderFault("has a header that does not begin with {")
     try:
-        header = json.loads(text, object_pairs_hook=unique)
-    except HeaderFault:
-        raise
-    except (ValueError, RecursionError) as cause:
-        raise HeaderFault("has a header that is not JSON") from cause
-    if not isinstance(header, dict):
-        raise HeaderFault("has a header that is no JSON object")
+        header = parse_object(text, values=_MAX_VALUES, unique=True)
+    except NotAnObject as cause:
+        raise HeaderFault(f"its header {cause}") from cause
+    notes = header.pop("__metadata__", {})
+    if not isinstance(notes, dict) or not all(isinstance(note, str) for note in notes.values()):
+        raise HeaderFault("__metadata__ is not made of texts")
     return header
 
 
 def _tensors(header: dict[str, Any], room: int) -> list[Tensor]:
-    found = [_tensor(name, entry, room) for name, entry in header.items() if name != "__metadata__"]
+    found = [_tensor(name, entry, room) for name, entry in header.items()]
     at = 0
     for start, end, tensor in sorted(found, key=lambda item: item[:2]):
         if start != at:
-            raise HeaderFault(f"{tensor.name} begins at {start}, the one before ends at {at}")
+            raise HeaderFault(
+                f"{shown(tensor.name)}: begins at {start}, the one before ends at {at}"
+            )
         at = end
     if at != room:
         raise HeaderFault(f"its tensors have {at} bytes, {room} follow the header")
@@ -91,28 +93,28 @@ def _tensors(header: dict[str, Any], room: int) -> list[Tensor]:
 
 
 def _tensor(name: str, entry: Any, room: int) -> tuple[int, int, Tensor]:
+    label = shown(name)
     try:
         dtype, shape = entry["dtype"], entry["shape"]
         start, end = entry["data_offsets"]
     except (TypeError, KeyError, ValueError) as cause:
-        raise HeaderFault(f"{name}: no dtype, shape and data_offsets") from cause
-    if not all(type(number) is int and number >= 0 for number in (start, end)) or end < start:
-        raise HeaderFault(f"{name}: data_offsets {start!r}, {end!r}")
+        raise HeaderFault(f"{label}: no dtype, shape and data_offsets") from cause
+    if not all(type(number) is int and 0 <= number < 2**63 for number in (start, end)):
+        raise HeaderFault(f"{label}: data_offsets are not two positive numbers")
+    if end < start:
+        raise HeaderFault(f"{label}: ends at {end}, before it begins at {start}")
     if end > room:
-        raise HeaderFault(f"{name}: ends at {end}, after the file's {room} bytes of tensors")
+        raise HeaderFault(f"{label}: ends at {end}, after the file's {room} bytes of tensors")
     if not isinstance(dtype, str) or dtype not in _BITS:
-        raise HeaderFault(f"{name}: dtype {str(dtype)[:40]!r} is not known")
-    if _count(name, shape) * _BITS[dtype] != (end - start) * 8:
-        raise HeaderFault(f"{name}: {dtype} {shape} does not have {end - start} bytes")
+        raise HeaderFault(f"{label}: dtype {shown(str(dtype), 40)} is not known")
+    if _count(label, shape) * _BITS[dtype] != (end - start) * 8:
+        raise HeaderFault(f"{label}: {dtype} {shape} does not have {end - start} bytes")
     return start, end, Tensor(name, dtype, end - start)
 
 
-def _count(name: str, shape: Any) -> int:
+def _count(label: str, shape: Any) -> int:
     if not isinstance(shape, list) or len(shape) > 16:
-        raise HeaderFault(f"{name}: shape is no short list")
-    count = 1
-    for length in shape:
-        if type(length) is not int or not 0 <= length < 2**48:
-            raise HeaderFault(f"{name}: shape {shape}")
-        count *= length
-    return count
+        raise HeaderFault(f"{label}: shape is no short list")
+    if not all(type(length) is int and 0 <= length < 2**48 for length in shape):
+        raise HeaderFault(f"{label}: shape is not made of lengths")
+    return prod(shape)

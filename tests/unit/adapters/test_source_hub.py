@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from huggingface_hub import HfApi, close_session, constants, hf_hub_download
 
-from bundler.adapters.source_hub import HubSource
+from bundler.adapters.source_hub.adapter import HubSource
 from bundler.demo.hub import Fault, LoopbackHub
 from bundler.domain.lock import LockedFile, LockedModel
 from bundler.domain.sources import ModelRef
@@ -262,7 +263,7 @@ def test_a_file_over_the_librarys_http_limit_goes_through_the_library(
 ) -> None:
     model, file = _pinned(url)
     gone = file.model_copy(update={"path": "gone.bin"})
-    monkeypatch.setattr("bundler.adapters.source_hub._BY_LIBRARY_OVER", 1000)
+    monkeypatch.setattr("bundler.adapters.source_hub.adapter._BY_LIBRARY_OVER", 1000)
     assert _source(url).fetch(model, file, tmp_path / "a", Path(), Count()).read_bytes() == WEIGHTS
     with pytest.raises(SourceError, match="no such file at this revision"):
         _source(url).fetch(model, gone, tmp_path / "b", Path(), Count())
@@ -329,13 +330,123 @@ def test_a_file_that_ends_early_is_a_source_error(url: str) -> None:
         _source(url).read(model, longer, Path(), 250_000, 100_000)
 
 
-@pytest.mark.parametrize("off", [True, False])
-def test_xet_on_or_off_the_bytes_are_the_same(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: bool
+def test_a_server_without_ranges_is_read_no_further_than_needed(hub: LoopbackHub, url: str) -> None:
+    with (hub.root / REPO / "big.safetensors").open("wb") as big:
+        big.write(b"begin")
+        big.seek(2**20)
+        big.write(b"later")
+        big.truncate(64 * 2**20)
+    model, file = _pinned(url, "big.safetensors")
+    hub.faults.append(Fault("big.safetensors", no_ranges=True, times=9))
+    assert _source(url).read(model, file, Path(), 0, 5) == b"begin"
+    assert _source(url).read(model, file, Path(), 2**20, 5) == b"later"
+    # What lies in the sockets' buffers when the line is cut has been sent in vain.
+    assert all(sent < 32 * 2**20 for _, sent in _sent(hub))
+    hub.requests.clear()
+    with pytest.raises(SourceError, match="no range from byte 33554432 on") as caught:
+        _source(url).read(model, file, Path(), 32 * 2**20, 5)
+    assert "build reads the fetched file" in caught.value.hint
+    assert len(_sent(hub)) == 1
+
+
+def test_another_range_than_the_one_asked_for_is_refused(hub: LoopbackHub, url: str) -> None:
+    model, file = _pinned(url)
+    hub.faults.append(Fault("model.safetensors", shifted=100))
+    with pytest.raises(SourceError, match="no range from byte 8 on"):
+        _source(url).read(model, file, Path(), 8, 500)
+
+
+@pytest.mark.parametrize("fault", [{"status": 503}, {"cut_after": 10}])
+def test_a_range_is_asked_for_again_when_the_server_is_busy_or_the_line_cut(
+    hub: LoopbackHub, url: str, fault: dict[str, int]
 ) -> None:
-    # The Hub names its chunk server in headers of the answer; this loopback Hub names none, and the
-    # library then goes by HTTP. Below its limit for HTTP the bytes never go through xet here.
+    model, file = _pinned(url)
+    hub.faults.append(Fault("model.safetensors", **fault))
+    assert _source(url).read(model, file, Path(), 100, 5000) == WEIGHTS[100:5100]
+    assert [asked for asked, _ in _sent(hub)] == ["bytes=100-5099"] * 2
+
+
+def test_an_unsafe_path_is_not_asked_for(hub: LoopbackHub, url: str) -> None:
+    model, file = _pinned(url)
+    with pytest.raises(SourceError, match="refused"):
+        _source(url).read(model, file.model_copy(update={"path": "../x"}), Path(), 0, 8)
+    assert not _sent(hub)
+
+
+def test_a_gated_repository_is_read_and_fetched_with_its_token_alone(
+    hub: LoopbackHub, url: str, tmp_path: Path
+) -> None:
+    (hub.root / REPO).rename(hub.root / "acme/gated")
+    right = _source(url, token="hf_right")
+    model = right.pin(_ref(repo="acme/gated"), Path())
+    file = next(item for item in model.files if item.path == "model.safetensors")
+    assert right.read(model, file, Path(), 5, 9) == WEIGHTS[5:14]
+    assert right.fetch(model, file, tmp_path / "a", Path(), Count()).read_bytes() == WEIGHTS
+    for attempt in (
+        lambda: _source(url).read(model, file, Path(), 5, 9),
+        lambda: _source(url).fetch(model, file, tmp_path / "b", Path(), Count()),
+    ):
+        with pytest.raises(SourceError, match="access is restricted") as caught:
+            attempt()
+        assert "HF_TOKEN" in caught.value.hint
+
+
+def _asked_for_chunks(hub: LoopbackHub) -> bool:
+    return any("xet-read-token" in request.path for request in hub.requests)
+
+
+@pytest.mark.parametrize("off", [True, False])
+def test_files_below_the_librarys_limit_come_by_http_whether_xet_is_on_or_off(
+    hub: LoopbackHub, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: bool
+) -> None:
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", off)
+    hub.xet = True
     model, file = _pinned(url)
     path = _source(url).fetch(model, file, tmp_path / "in", Path(), Count())
     assert path.read_bytes() == WEIGHTS
+    assert _source(url).read(model, file, Path(), 7, 7) == WEIGHTS[7:14]
+    assert not _asked_for_chunks(hub)
+
+
+@pytest.mark.skipif(find_spec("hf_xet") is None, reason="hf_xet is not installed")
+def test_above_the_limit_the_library_asks_for_chunks_and_a_refusal_is_named(
+    hub: LoopbackHub, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No chunk server runs here: that the bytes then come is not tested.
+    monkeypatch.setattr("bundler.adapters.source_hub.adapter._BY_LIBRARY_OVER", 1000)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", False)
+    hub.xet = True
+    model, file = _pinned(url)
+    with pytest.raises(SourceError, match=r"model\.safetensors"):
+        _source(url).fetch(model, file, tmp_path / "in", Path(), Count())
+    assert _asked_for_chunks(hub)
+    assert not (tmp_path / "in" / file.path).exists()
+
+
+def test_above_the_limit_with_xet_off_the_library_goes_by_http(
+    hub: LoopbackHub, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bundler.adapters.source_hub.adapter._BY_LIBRARY_OVER", 1000)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    hub.xet = True
+    model, file = _pinned(url)
+    path = _source(url).fetch(model, file, tmp_path / "in", Path(), Count())
+    assert path.read_bytes() == WEIGHTS
+    assert not _asked_for_chunks(hub)
+
+
+@pytest.mark.parametrize("way", ["off", "missing"])
+def test_a_file_that_only_xet_gives_says_what_to_do_when_there_is_none(
+    hub: LoopbackHub, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr("bundler.adapters.source_hub.adapter._BY_LIBRARY_OVER", 1000)
+    monkeypatch.setattr(constants, "MAX_HTTP_DOWNLOAD_SIZE", 1000)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", way == "off")
+    if way == "missing":
+        monkeypatch.setattr("bundler.adapters.source_hub.adapter.find_spec", lambda name: None)
+    model, file = _pinned(url)
+    with pytest.raises(SourceError, match="in its chunk protocol only") as caught:
+        _source(url).fetch(model, file, tmp_path / "in", Path(), Count())
+    assert "HF_HUB_DISABLE_XET" in caught.value.hint
+    assert "hf_xet" in caught.value.hint
+    assert not _sent(hub)

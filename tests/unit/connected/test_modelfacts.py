@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from bundler.adapters.source_local import LocalSource
 from bundler.build.modelfacts import read_model
-from bundler.build.weightsafety import is_pickle, runs_code
+from bundler.build.weightsafety import is_pickle, is_program
 from bundler.demo.tiny_gguf import write_tiny_gguf
 from bundler.demo.tiny_qwen35moe import write_tiny_qwen35_moe
 from bundler.domain.lock import LockedFile, LockedModel
 from bundler.domain.model_facts import LayerGroup, ModelFacts
 from bundler.domain.sources import ModelRef
+from bundler.format.codec import to_bytes
+from tests.fakes.gguf import gguf_bytes
 from tests.unit.format.test_safetensors import shard, tensor
 
 
@@ -28,13 +30,13 @@ def facts_of(folder: Path) -> ModelFacts:
     return read_model(model, lambda file, at, n: source.read(model, file, folder, at, n))
 
 
-def facts(files: dict[str, bytes | dict[str, Any]]) -> ModelFacts:
+def facts(files: dict[str, bytes | dict[str, Any]], engine: str = "vllm") -> ModelFacts:
     data = {k: v if isinstance(v, bytes) else json.dumps(v).encode() for k, v in files.items()}
     model = LockedModel(
         name="m", source="local", origin="m",
         files=tuple(LockedFile(path=path, size=len(some)) for path, some in data.items()),
     )  # fmt: skip
-    return read_model(model, lambda file, at, length: data[file.path][at : at + length])
+    return read_model(model, lambda file, at, length: data[file.path][at : at + length], engine)
 
 
 QWEN = {
@@ -117,7 +119,7 @@ def test_what_is_not_known_is_said() -> None:
     assert "quantum" in found.unknown_layers
     assert facts({"config.json": {"model_type": "x"}}).unknown_layers
     jamba = facts({"config.json": LLAMA | {"attn_layer_period": 8}})
-    assert "linear layers state no sizes" in jamba.unknown_layers
+    assert "28 mamba layers state no sizes" in jamba.unknown_layers
 
 
 def test_yarn_stretches_the_context() -> None:
@@ -134,6 +136,8 @@ def test_yarn_stretches_the_context() -> None:
         ({"quant_method": "mxfp4"}, "mxfp4", ()),
         ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4", ()),
         ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8"}}, "fp8", ()),
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8", (128, 128)),
+        ({"quant_method": ["fp8"]}, "", ()),
         ({"quant_method": "compressed-tensors", "format": "float-quantized", "config_groups": {
             "g": {"weights": {"num_bits": 8, "type": "float", "block_structure": [128, 128]}}}},
          "fp8", (128, 128)),
@@ -149,17 +153,25 @@ def test_quantization(stated: Any, method: str, block: tuple[int, ...]) -> None:
     assert (found.quantization, found.quantization_block) == (method, block)
 
 
+def test_modelopts_own_file_is_read_where_the_config_is_silent() -> None:
+    beside = {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4"}}
+    assert facts({"config.json": LLAMA, "hf_quant_config.json": beside}).quantization == "nvfp4"
+    stated = LLAMA | {"quantization_config": {"quant_method": "awq"}}
+    assert facts({"config.json": stated, "hf_quant_config.json": beside}).quantization == "awq"
+
+
 EXPERTS = {
     "model.layers.0.mlp.experts.0.up.weight": tensor("F8_E4M3", [8], 0, 8),
     "model.layers.0.mlp.shared_expert.up.weight": tensor("BF16", [2], 8, 12),
     "lm_head.weight": tensor("BF16", [2], 12, 16),
+    "model.layers.0.mlp.shared_experts.up.weight": tensor("BF16", [1], 16, 18),
 }
 
 
 def test_weights_are_summed_from_the_headers() -> None:
-    found = facts({"config.json": LLAMA, "model.safetensors": shard(EXPERTS, 16)})
-    assert (found.weight_bytes, found.expert_bytes, found.tensors) == (16, 8, 3)
-    assert found.dtypes == {"F8_E4M3": 8, "BF16": 8}
+    found = facts({"config.json": LLAMA, "model.safetensors": shard(EXPERTS, 18)})
+    assert (found.weight_bytes, found.expert_bytes, found.tensors) == (18, 8, 4)
+    assert found.dtypes == {"F8_E4M3": 8, "BF16": 10}
     assert found.format == "safetensors"
 
 
@@ -170,6 +182,65 @@ def test_missing_shards_are_named_by_the_index_and_by_their_numbers() -> None:
     found = facts({"model.safetensors.index.json": index, **only})
     assert found.missing == ("model-00003-of-00003.safetensors",)
     assert facts(only).missing == tuple(f"model-0000{n}-of-00003.safetensors" for n in (2, 3))
+
+
+ONE = shard({"a": tensor("U8", [4], 0, 4)}, 4)
+GGUF = gguf_bytes(4096)
+
+
+@pytest.mark.parametrize(
+    ("files", "engine", "loaded", "unused"),
+    [
+        # Mistral's repositories hold the same weights twice.
+        ({"config.json": LLAMA, "model.safetensors": ONE, "consolidated.safetensors": ONE}, "vllm",
+         ("model.safetensors",), ("consolidated.safetensors",)),
+        ({"params.json": {}, "consolidated.safetensors": ONE}, "vllm",
+         ("consolidated.safetensors",), ()),
+        # The index decides; what lies in a folder below is not looked at.
+        ({"model.safetensors.index.json": {"weight_map": {"a": "m1.safetensors"}},
+          "m1.safetensors": ONE, "m2.safetensors": ONE, "original/m3.safetensors": ONE}, "vllm",
+         ("m1.safetensors",), ("m2.safetensors",)),
+        # llama-server is given the first GGUF by name, of a split one all the parts.
+        ({"m-Q4.gguf": GGUF, "m-Q8.gguf": GGUF, "mmproj.gguf": GGUF}, "llama.cpp",
+         ("m-Q4.gguf",), ("m-Q8.gguf",)),
+        ({"q/m-00001-of-00002.gguf": GGUF, "q/m-00002-of-00002.gguf": GGUF, "z.gguf": GGUF},
+         "llama.cpp", ("q/m-00001-of-00002.gguf", "q/m-00002-of-00002.gguf"), ("z.gguf",)),
+        # Side by side each engine takes its own.
+        ({"model.safetensors": ONE, "m.gguf": GGUF}, "vllm", ("model.safetensors",), ()),
+        ({"model.safetensors": ONE, "m.gguf": GGUF}, "llama.cpp", ("m.gguf",), ()),
+        ({"m.gguf": GGUF}, "vllm", ("m.gguf",), ()),
+        ({"below/model.safetensors": ONE}, "vllm", (), ()),
+    ],
+)  # fmt: skip
+def test_only_what_the_engine_loads_counts(
+    files: dict[str, Any], engine: str, loaded: tuple[str, ...], unused: tuple[str, ...]
+) -> None:
+    found = facts(files, engine)
+    assert (found.weight_files, found.unused_weights) == (loaded, unused)
+    one = len(GGUF) if engine == "llama.cpp" or loaded == ("m.gguf",) else 4
+    assert (len(loaded) - 1) * one < found.weight_bytes + bool(not loaded) <= len(loaded) * one + 1
+    assert not found.missing
+
+
+def test_missing_parts_of_a_split_gguf_are_each_named_once() -> None:
+    found = facts({"m-00002-of-00004.gguf": GGUF, "m-00003-of-00004.gguf": GGUF}, "llama.cpp")
+    assert found.missing == ("m-00001-of-00004.gguf", "m-00004-of-00004.gguf")
+    endless = facts({"m-00001-of-99999.safetensors": ONE})
+    assert len(endless.missing) == 1000
+    index = {"weight_map": {str(n): f"{n:04d}.safetensors" for n in range(1500)}}
+    assert len(facts({"model.safetensors.index.json": index}).missing) == 1000
+
+
+def test_shards_that_are_all_left_out_are_named_by_the_index() -> None:
+    index = {"weight_map": {"a": "x.safetensors", "b": "\ud800.safetensors", "c": 5}}
+    found = facts({"config.json": LLAMA, "model.safetensors.index.json": index})
+    assert found.format == "none"
+    assert found.missing == ("x.safetensors", "\N{REPLACEMENT CHARACTER}.safetensors")
+
+
+def test_faults_of_several_shards_come_in_their_order() -> None:
+    bad = {f"m{n}.safetensors": shard(EXPERTS, 15) for n in range(9)}
+    assert [fault[:2] for fault in facts(bad).faults] == [f"m{n}" for n in range(9)]
 
 
 def test_a_tensor_that_is_in_no_shard_is_a_fault() -> None:
@@ -185,6 +256,12 @@ def test_a_broken_header_is_a_fault_with_its_file() -> None:
     found = facts({"config.json": LLAMA, "model.safetensors": shard(EXPERTS, 15)})
     assert found.faults[0].startswith("model.safetensors: ")
     assert facts({"config.json": b"[" * 50_000}).faults[0].startswith("config.json: is not JSON")
+    assert facts(
+        {"config.json": {"hidden_size": "4096", "num_attention_heads": [8, 4]}}
+    ).faults == ("config.json: hidden_size is no number of things",)
+    assert facts({"config.json": {"vocab_size": -1}}).faults
+    assert not facts({"config.json": {"vocab_size": None}}).faults
+    assert facts({"config.json": b"[]"}).has_config
     assert facts({"config.json": b"[]"}).faults == ("config.json: is no JSON object",)
 
 
@@ -194,6 +271,91 @@ def test_code_that_auto_map_names() -> None:
         "tokenizer_config.json": {"auto_map": {"AutoTokenizer": ["other/repo--tok.Tok", None]}},
     })  # fmt: skip
     assert found.remote_code == ("modeling_x.py", "other/repo--tok.py")
+    assert found.absent_code == ("modeling_x.py",)
+    found = facts({
+        "config.json": LLAMA | {"auto_map": {"AutoModel": "modeling_x.XModel"}},
+        "modeling_x.py": b"", "convert.py": b"", "custom_generate/generate.py": b"",
+        "processor_config.json": {"auto_map": "sub.module.Class"},
+    })  # fmt: skip
+    assert found.remote_code == ("modeling_x.py", "sub/module.py")
+    assert found.absent_code == ("sub/module.py",)
+    assert found.python_files == ("convert.py", "custom_generate/generate.py")
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [("tokenizer.json", True), ("tokenizer.model.v3", True), ("qwen.tiktoken", True),
+     ("original/tokenizer.model", False),
+     ("original/qwen.tiktoken", False), ("tokenizer_config.json", False)],
+)  # fmt: skip
+def test_tokenizers_lie_in_the_models_own_folder(path: str, answer: bool) -> None:
+    assert facts({path: b"{}"}).has_tokenizer is answer
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("tokenizer_config.json", {"chat_template": "{{ m }}"}),
+        ("tokenizer_config.json", {"chat_template": [{"name": "default", "template": "{{ m }}"}]}),
+        ("processor_config.json", {"chat_template": "{{ m }}"}),
+        ("chat_template.jinja", b"{{ m }}"),
+        ("chat_template.json", {"chat_template": "{{ m }}"}),
+        ("additional_chat_templates/rag.jinja", b"{{ m }}"),
+        ("tekken.json", b"{}"),
+    ],
+)
+def test_where_chat_templates_lie(path: str, content: Any) -> None:
+    assert facts({path: content}).has_chat_template
+    assert not facts({"tokenizer_config.json": {"chat_template": None}}).has_chat_template
+
+
+def test_an_adapter_names_its_base() -> None:
+    found = facts({
+        "adapter_config.json": {"base_model_name_or_path": "org/base", "peft_type": "LORA"},
+        "adapter_model.safetensors": ONE,
+    })  # fmt: skip
+    assert (found.format, found.base_model) == ("adapter", "org/base")
+    assert found.weight_files == ("adapter_model.safetensors",)
+
+
+@pytest.mark.parametrize(
+    ("config", "experts"),
+    [
+        (LLAMA | {"intermediate_size": 14336}, (0, 0, None)),
+        (LLAMA | {"num_local_experts": 8, "num_experts_per_tok": 2, "intermediate_size": 14336},
+         (8, 2, 14336)),
+        (LLAMA | {"n_routed_experts": 256, "num_experts_per_tok": 8, "moe_intermediate_size": 2048,
+                  "intermediate_size": 18432}, (256, 8, 2048)),
+        (LLAMA | {"num_experts": 128, "top_k_experts": 8, "moe_intermediate_size": 704},
+         (128, 8, 704)),
+    ],
+)  # fmt: skip
+def test_experts(config: dict[str, Any], experts: tuple[int, int, int | None]) -> None:
+    found = facts({"config.json": config})
+    assert (found.experts, found.experts_per_token, found.moe_intermediate_size) == experts
+
+
+def test_nothing_from_a_file_reaches_a_terminal_unprintable() -> None:
+    evil = "\x1b[2J\ud800"
+    found = facts({
+        "config.json": LLAMA | {
+            "architectures": [evil, "Good"], "model_type": evil, "auto_map": {"a": f"{evil}.B"},
+            "quantization_config": {"quant_method": evil}, "mamba_ssm_dtype": evil,
+            "rope_scaling": {"rope_type": evil, "factor": 2.0}, "max_position_embeddings": 4096,
+            "layer_types": [evil] * 32,
+        },
+        "adapter_config.json": {"base_model_name_or_path": evil},
+    })  # fmt: skip
+    assert found.architectures == ("Good",)
+    assert (found.model_type, found.quantization, found.base_model) == ("", "", "")
+    assert all(text.isprintable() for text in texts_of(found))
+    assert to_bytes(found)
+
+
+def texts_of(record: ModelFacts) -> list[str]:
+    values = record.model_dump().values()
+    return [text for value in values for text in (value if isinstance(value, tuple) else [value])
+            if isinstance(text, str)]  # fmt: skip
 
 
 def test_a_gguf_says_the_same(tmp_path: Path) -> None:
@@ -236,12 +398,17 @@ TORCH = b"PK\x03\x04" + b"\0" * 26 + b"archive/data.pkl" + b"\0" * 40
         ("tokenizer.model", b"\n\x0e", False),
         ("a.npy", b"\x93NUMPY\x01\0v\0{'descr': '|O', }", True),
         ("a.npy", b"\x93NUMPY\x01\0v\0{'descr': '<f4', }", False),
-        ("lambda.keras", b"PK", True),
+        ("lambda.keras", b"PK", False),
         ("empty.pt", b"", False),
     ],
 )
-def test_what_runs_code(path: str, data: bytes, answer: bool) -> None:
-    assert runs_code(path, len(data), lambda: data[:1024]) is answer
+def test_what_is_a_program(path: str, data: bytes, answer: bool) -> None:
+    assert is_program(path, len(data), lambda: data[:1024]) is answer
+
+
+def test_keras_files_can_hold_code_and_are_no_pickles() -> None:
+    found = facts({"config.json": LLAMA, "tf_model.h5": b"\x89HDF", "a/b.KERAS": b"PK\x03\x04"})
+    assert (found.pickles, found.code_files) == ((), ("a/b.KERAS", "tf_model.h5"))
 
 
 def test_pickles_are_found_in_a_model() -> None:
@@ -253,14 +420,19 @@ def test_pickles_are_found_in_a_model() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+    | st.sampled_from(["qwen2", "gemma3_text", "yarn", "compressed-tensors", "LLLG", "\ud800", "\x1b"]),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from([
         "text_config", "num_hidden_layers", "layer_types", "head_dim", "num_attention_heads",
         "rope_scaling", "factor", "rope_type", "quantization_config", "quant_method", "auto_map",
         "architectures", "sliding_window", "config_groups", "weights", "linear_attn_config",
-        "full_attn_layers", "kv_lora_rank", "full_attention_interval", "weight_map", "num_experts",
+        "full_attn_layers", "num_heads", "model_type", "sliding_window_pattern", "attn_type_list",
+        "mamba_d_state", "moe", "quantization", "chat_template", "hybrid_override_pattern",
+        "no_rope_layers", "attention_chunk_size", "num_kv_shared_layers", "rope_parameters", "kv_lora_rank", "full_attention_interval", "weight_map", "num_experts",
     ]), inner, max_size=6), max_leaves=30))  # fmt: skip
 def test_no_config_ends_in_anything_but_facts(config: Any) -> None:
     text = json.dumps(config).encode()
-    files = ("config.json", "tokenizer_config.json", "adapter_config.json")
-    facts(dict.fromkeys((*files, "model.safetensors.index.json"), text))
+    files = ("tokenizer_config.json", "adapter_config.json", "hf_quant_config.json")
+    for name in ("config.json", "params.json"):
+        found = facts(dict.fromkeys((name, *files, "model.safetensors.index.json"), text))
+        assert to_bytes(found)

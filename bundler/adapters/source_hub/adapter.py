@@ -7,23 +7,14 @@ version 2 deletes it when the call fails, so that a rerun fetches a 5 GB shard f
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from huggingface_hub import HfApi, constants, get_session, hf_hub_download, hf_hub_url
-from huggingface_hub.errors import (
-    EntryNotFoundError,
-    GatedRepoError,
-    HfHubHTTPError,
-    LocalEntryNotFoundError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
 
 # The library's stubs do not mark these as exported; its documentation does.
 from huggingface_hub.utils import (  # type: ignore[attr-defined]
@@ -33,46 +24,23 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]
     hf_raise_for_status,
 )
 
+from bundler.adapters.source_hub.explain import explained, passing
 from bundler.domain.lock import LockedFile, LockedModel
+from bundler.domain.sizes import human
 from bundler.domain.sources import ModelRef
-from bundler.errors import BundlerError, FormatError, SourceError, disk_errors
+from bundler.errors import FormatError, SourceError, disk_errors
 from bundler.format.safepath import check_path
 from bundler.ports import Task
 
 # Else each request states what is installed here, and one more asks for a list of agents.
 constants.HF_HUB_DISABLE_TELEMETRY = True
 
-# The root of its HTTP library's errors: httpx for version 1, httpx2 for version 2.
-_HttpError = next(base for base in HfHubHTTPError.__mro__ if base.__name__ == "HTTPError")
-_RETRY_STATUS = {408, 429, 500, 502, 503, 504}
 _ATTEMPTS = 4
 _TIMEOUT_S = 30.0
 _BY_LIBRARY_OVER = constants.MAX_HTTP_DOWNLOAD_SIZE
-
-# The first line that fits counts, so that a subclass stands before its base.
-_KNOWN: tuple[tuple[type[BaseException], str, str], ...] = (
-    (
-        GatedRepoError,
-        "access is restricted, and no token that opens it was sent",
-        "Accept the terms on the model's page, then set HF_TOKEN or run `hf auth login`.",
-    ),
-    (
-        RepositoryNotFoundError,
-        "no such repository, or it is private",
-        "Check `repo` in the spec; for a private repository set HF_TOKEN.",
-    ),
-    (
-        RevisionNotFoundError,
-        "no such revision",
-        "Check `revision` in the spec, then make a new lock with --relock.",
-    ),
-    (EntryNotFoundError, "no such file at this revision", "Make a new lock with --relock."),
-    (
-        OfflineModeIsEnabled,
-        "not asked, because the Hub client is set to offline",
-        "Unset HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE.",
-    ),
-)
+# What a server without ranges may send in vain before the bytes that are wanted.
+_MOST_IN_VAIN = 16 * 2**20
+_RANGE = re.compile(r"bytes (\d+)-\d+/")
 
 
 class HubSource:
@@ -103,7 +71,7 @@ class HubSource:
         """
         repo = ref.repo or ""
         what = f"{repo}@{ref.revision}"
-        with self._explained(what):
+        with explained(what, self._endpoint):
             api = HfApi(endpoint=self._endpoint, token=self._token)
             info = self._patiently(
                 lambda: api.model_info(
@@ -154,7 +122,7 @@ class HubSource:
                 path.unlink()
             path.touch()
             task.advance(path.stat().st_size)
-        with self._explained(what):
+        with explained(what, self._endpoint):
             if file.size <= _BY_LIBRARY_OVER:
                 self._complete(model, file, path, task)
             elif path.stat().st_size < file.size:
@@ -171,14 +139,14 @@ class HubSource:
         """Bytes of a file by an HTTP range; a server without ranges is read no further than needed.
 
         Raises:
-            SourceError: the file cannot be had.
+            SourceError: the file cannot be had, or not from there on.
         """
+        what = f"{model.origin}@{model.revision}/{_safe(model.origin, file.path)}"
         wanted = max(0, min(length, file.size - start))
         if not wanted:
             return b""
-        what = f"{model.origin}@{model.revision}/{_safe(model.origin, file.path)}"
         url = hf_hub_url(model.origin, file.path, revision=model.revision, endpoint=self._endpoint)
-        with self._explained(what):
+        with explained(what, self._endpoint):
             data: bytes = self._patiently(lambda: self._range(url, start, wanted))
         if len(data) != wanted:
             raise SourceError(f"{what}: the Hub sent {len(data)} of {wanted} bytes from {start} on")
@@ -192,13 +160,19 @@ class HubSource:
         }
         with get_session().stream("GET", url, headers=headers, timeout=_TIMEOUT_S) as answer:
             hf_raise_for_status(answer)
-            skip = 0 if answer.status_code == 206 else start
+            vain = start - _first_byte(answer, url)
+            if not 0 <= vain <= _MOST_IN_VAIN:
+                raise SourceError(
+                    f"{url}: the server gives no range from byte {start} on",
+                    hint="A proxy in between may drop them; build reads the fetched file instead.",
+                )
             got = bytearray()
+            # Leaving the block ends the connection: what is not needed is not sent.
             for piece in answer.iter_bytes():
                 got += piece
-                if len(got) >= skip + length:
+                if len(got) >= vain + length:
                     break
-            return bytes(got[skip : skip + length])
+            return bytes(got[vain : vain + length])
 
     def _complete(self, model: LockedModel, file: LockedFile, path: Path, task: Task) -> None:
         url = hf_hub_url(model.origin, file.path, revision=model.revision, endpoint=self._endpoint)
@@ -209,7 +183,7 @@ class HubSource:
             try:
                 self._append(url, path, have, task)
             except Exception as cause:
-                if not _passing(cause):
+                if not passing(cause):
                     raise
                 trouble = cause
             have = path.stat().st_size
@@ -242,7 +216,14 @@ class HubSource:
     def _fetch_by_library(
         self, model: LockedModel, file: LockedFile, into: Path, path: Path
     ) -> None:
-        # The Hub gives files of this size only in its chunk protocol, which the library speaks.
+        # The Hub gives files of this size only in its chunk protocol (xet), which the library speaks
+        # with hf_xet's help; it begins anew when it was cut.
+        if file.size > constants.MAX_HTTP_DOWNLOAD_SIZE and not _speaks_xet():
+            raise SourceError(
+                f"{model.origin}/{file.path}: {human(file.size)}; the Hub gives files over"
+                f" {human(constants.MAX_HTTP_DOWNLOAD_SIZE)} in its chunk protocol only",
+                hint="Unset HF_HUB_DISABLE_XET, and install hf_xet if it is missing.",
+            )
         disable_progress_bars()
         path.unlink()
         hf_hub_download(
@@ -259,49 +240,24 @@ class HubSource:
             try:
                 return ask()
             except Exception as cause:
-                if not _passing(cause):
+                if not passing(cause):
                     raise
             time.sleep(self._pause_s * 2**attempt)
         return ask()
 
-    @contextmanager
-    def _explained(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except BundlerError:
-            raise
-        except Exception as cause:
-            parts = urlsplit(self._endpoint)
-            where = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-            raise _source_error(f"{what} at {where}", cause) from cause
+
+def _speaks_xet() -> bool:
+    return not constants.HF_HUB_DISABLE_XET and find_spec("hf_xet") is not None
 
 
-def _passing(error: Exception) -> bool:
-    """Whether the same request may succeed a moment later."""
-    if isinstance(error, HfHubHTTPError):
-        return error.response.status_code in _RETRY_STATUS
-    return isinstance(error, _HttpError)
-
-
-def _source_error(what: str, error: BaseException) -> BundlerError:
-    if isinstance(error, LocalEntryNotFoundError) and error.__cause__ is not None:
-        # The library looked for a local copy after the request failed; the request is what matters.
-        error = error.__cause__
-    for kind, reason, hint in _KNOWN:
-        if isinstance(error, kind):
-            return SourceError(f"{what}: {reason}", hint=hint)
-    text = str(error) or type(error).__name__
-    if isinstance(error, HfHubHTTPError):
-        code = error.response.status_code
-        token = "Check HF_TOKEN: the Hub refused it." if code in (401, 403) else None
-        stated = error.server_message or error.response.reason_phrase
-        return SourceError(f"{what}: HTTP {code} {stated}", hint=token)
-    if isinstance(error, _HttpError):
-        return SourceError(
-            f"{what}: {text}",
-            hint="Check the connection, the proxy and HF_ENDPOINT; a rerun resumes the download.",
-        )
-    return SourceError(f"{what}: {text}")
+def _first_byte(answer: Any, url: str) -> int:
+    """Where the body begins in the file."""
+    if answer.status_code != 206:
+        return 0
+    stated = _RANGE.match(answer.headers.get("Content-Range", ""))
+    if stated is None:
+        raise SourceError(f"{url}: a part of the file, and not said which")
+    return int(stated[1])
 
 
 def _locked(what: str, sibling: Any) -> LockedFile:
