@@ -145,6 +145,12 @@ def _weights(case: _Case) -> Iterator[Finding]:
         yield finding("no-weights", case.name, f"no {what} among its files")
     elif not (case.llamacpp or facts.has_config or facts.format == "gguf"):
         yield finding("no-config", case.name, "no config.json among its files")
+    # Of what a service serves, the engine's adapter says the same.
+    draft = case.ref.role == "draft" and not case.serving and facts.format != "none"
+    if draft and case.llamacpp != (facts.format == "gguf"):
+        reads = "GGUF" if case.llamacpp else "safetensors"
+        what = f"{facts.format} weights; {case.spec.engine.name} reads {reads}"
+        yield finding("format-mismatch", case.name, what)
 
 
 def _speaks(case: _Case) -> Iterator[Finding]:

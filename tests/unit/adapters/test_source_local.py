@@ -289,3 +289,14 @@ def test_a_range_is_read_where_the_file_lies(tmp_path: Path) -> None:
     (tmp_path / "m" / "a.bin").write_bytes(b"short")
     with pytest.raises(SourceError, match="the lock says 200"):
         source.read(model, model.files[0], tmp_path, 0, 5)
+
+
+def test_a_range_of_each_part_of_a_split_gguf_is_read_where_it_lies(tmp_path: Path) -> None:
+    for part in (1, 2):
+        (tmp_path / f"m-0000{part}-of-00002.gguf").write_bytes(GGUF + bytes([part]))
+    source = GgufSource()
+    model = source.pin(_ref("gguf", "m-00001-of-00002.gguf", name="m"), tmp_path)
+    assert [source.read(model, file, tmp_path, 64, 9) for file in model.files] == [b"\1", b"\2"]
+    (tmp_path / "m-00002-of-00002.gguf").unlink()
+    with pytest.raises(SourceError, match="m-00002-of-00002"):
+        source.read(model, model.files[1], tmp_path, 0, 4)

@@ -64,6 +64,13 @@ def test_the_terms_sum_up_to_what_may_be_taken() -> None:
     assert all(term.how for term in (*result.terms, result.per_token, result.per_request))
 
 
+def test_layers_that_are_not_calculated_are_said() -> None:
+    partly = QWEN_27B.model_copy(update={"unknown_layers": "4 mamba layers state no sizes"})
+    result, _ = tried(partly, "NVIDIA H200")
+    assert result is not None
+    assert "layers that are not calculated: 4 mamba layers state no sizes" in result.unknown
+
+
 def test_a_measured_start_is_met() -> None:
     """27B BF16 on an RTX PRO 6000, vLLM 0.29.0: 85.47 GiB, 31.24 for the KV cache, 652 blocks, 38.35x.
 

@@ -170,6 +170,13 @@ def test_each_role_asks_for_what_it_needs(
     assert judged(facts, role=role, serves="base") == codes
 
 
+def test_a_draft_has_weights_that_its_engine_reads() -> None:
+    gguf = {"format": "gguf", "has_config": False}
+    assert judged(gguf, role="draft", serves="base") == {"format-mismatch": E}
+    assert judged({}, role="draft", serves="base", engine="llama.cpp") == {"format-mismatch": E}
+    assert judged(gguf, role="draft", serves="base", engine="llama.cpp") == {}
+
+
 @pytest.mark.parametrize(
     ("role", "facts"),
     [("tokenizer", BARE | {"has_tokenizer": True}),

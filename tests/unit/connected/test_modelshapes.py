@@ -134,8 +134,8 @@ WINDOWED = PLAIN | {"sliding_window": 4096}
           "num_key_value_heads": 8, "head_dim": 64, "hidden_size": 2880, "sliding_window": 128,
           "layer_types": ["sliding_attention", "full_attention"] * 12},
          (full(12, 8, 64), sliding(12, 128, 8, 64))),
-        (PLAIN | {"model_type": "gpt_oss", "num_hidden_layers": 3, "sliding_window": 128},
-         (full(1), sliding(2, 128))),
+        (PLAIN | {"model_type": "gpt_oss", "num_hidden_layers": 4, "sliding_window": 128},
+         (full(2), sliding(2, 128))),
         # EXAONE 4: local, local, local, global
         (WINDOWED | {"model_type": "exaone4", "sliding_window_pattern": "LLLG"},
          (full(8), sliding(24, 4096))),
