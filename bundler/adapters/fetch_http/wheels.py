@@ -7,8 +7,10 @@ its central directory and a handful of sources are about a megabyte of vLLM's 43
 from __future__ import annotations
 
 import io
+import re
 import time
 import zipfile
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,12 +23,18 @@ import urllib3
 
 from bundler.adapters.fetch_http.session import ATTEMPTS, RETRY_STATUS, IndexSession, pause_s, plain
 from bundler.domain.lock import LockedWheel
-from bundler.errors import SourceError, disk_errors
+from bundler.domain.sizes import human
+from bundler.errors import BundlerError, SourceError, disk_errors
+from bundler.format.untrusted import shown
 from bundler.ports import HostIndex
 
 _BLOCK = 256 * 1024
 # A member that is read is small; its blocks are kept, so that a seek back asks for nothing.
 _KEPT_BLOCKS = 64
+# Looking into a wheel takes some megabytes; a directory that lies about its size would take all.
+_MOST = 256 * 2**20
+_PACKED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
 class WheelArchives:
@@ -48,14 +56,22 @@ class WheelArchives:
         Raises:
             SourceError: it cannot be had, it is no archive, or its server gives no ranges.
         """
-        try:
-            with self._file(wheel) as file, zipfile.ZipFile(file) as archive:
-                yield archive
-        except (zipfile.BadZipFile, NotImplementedError, EOFError) as cause:
-            raise SourceError(
-                f"{wheel.filename}: is no wheel: {cause}",
-                hint="The index or find-links page serves a broken file; tell its owner.",
-            ) from cause
+        with self._file(wheel) as file:
+            try:
+                archive = _archive(file)
+            except BundlerError:
+                raise
+            except (
+                Exception
+            ) as cause:  # zipfile lets out anything that a stranger's directory causes
+                raise _broken(wheel, cause) from cause
+            try:
+                with archive:
+                    yield archive
+            # Only what damage does: other errors are those of the code that reads.
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
+                    UnicodeDecodeError) as cause:  # fmt: skip
+                raise _broken(wheel, cause) from cause
 
     @contextmanager
     def _file(self, wheel: LockedWheel) -> Iterator[BinaryIO]:
@@ -65,12 +81,34 @@ class WheelArchives:
             if not path.is_file():
                 raise SourceError(f"{wheel.filename}: {path}: no such file")
         if path is None:
+            try:
+                urlsplit(wheel.url)
+            except ValueError as cause:
+                raise SourceError(
+                    f"{wheel.filename}: {wheel.url!r} is no address: {cause}"
+                ) from cause
             remote = RangeFile(self._session, wheel.url)
             # Buffered: zipfile reads a few bytes at a time.
             yield cast(BinaryIO, io.BufferedReader(remote, _BLOCK))
             return
         with disk_errors("reading", path), path.open("rb") as file:
             yield file
+
+
+def _broken(wheel: LockedWheel, cause: Exception) -> SourceError:
+    return SourceError(
+        f"{wheel.filename}: is no wheel: {shown(str(cause))}",
+        hint="The index or find-links page serves a broken file; tell its owner.",
+    )
+
+
+def _archive(file: BinaryIO) -> zipfile.ZipFile:
+    """Open, and refuse what a wheel has not: other packings, encryption, members before the file."""
+    archive = zipfile.ZipFile(file)
+    for info in archive.infolist():
+        if info.compress_type not in _PACKED or info.flag_bits & 0x1 or info.header_offset < 0:
+            raise zipfile.BadZipFile(f"{info.filename} is packed as no wheel is")
+    return archive
 
 
 class RangeFile(io.RawIOBase):
@@ -86,7 +124,7 @@ class RangeFile(io.RawIOBase):
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
         self.transferred = 0
         # The end first: the central directory lies there, and the answer states the whole size.
-        tail = self._fetch(f"bytes=-{_BLOCK}")
+        tail = self._fetch(None)
         start = self._size - len(tail)
         for block in range(-(-start // _BLOCK), -(-self._size // _BLOCK)):
             self._blocks[block] = tail[block * _BLOCK - start : (block + 1) * _BLOCK - start]
@@ -122,28 +160,30 @@ class RangeFile(io.RawIOBase):
     def _block(self, number: int) -> bytes:
         if number not in self._blocks:
             last = min((number + 1) * _BLOCK, self._size) - 1
-            data = self._fetch(f"bytes={number * _BLOCK}-{last}")
-            if len(data) != last + 1 - number * _BLOCK:
-                raise SourceError(f"{plain(self._url)}: the server sent another range than asked")
-            self._blocks[number] = data
+            self._blocks[number] = self._fetch((number * _BLOCK, last))
             if len(self._blocks) > _KEPT_BLOCKS:
                 self._blocks.popitem(last=False)
+        self._blocks.move_to_end(number)
         return self._blocks[number]
 
-    def _fetch(self, wanted: str) -> bytes:
+    def _fetch(self, wanted: tuple[int, int] | None) -> bytes:
+        """First and last byte of what is wanted; None for the last block's worth."""
+        if self.transferred > _MOST:
+            raise SourceError(f"{plain(self._url)}: over {human(_MOST)} to look into one wheel")
+        asked = f"bytes=-{_BLOCK}" if wanted is None else f"bytes={wanted[0]}-{wanted[1]}"
         reason = ""
         for attempt in range(ATTEMPTS):
             try:
-                with self._session.get(self._url, {"Range": wanted}) as answer:
+                with self._session.get(self._url, {"Range": asked}) as answer:
                     if answer.status_code not in RETRY_STATUS:
-                        return self._body(answer)
+                        return self._body(answer, wanted)
                     reason = f"HTTP {answer.status_code} {answer.reason}"
             except (requests.RequestException, urllib3.exceptions.HTTPError) as cause:
                 reason = str(cause) or type(cause).__name__
             time.sleep(pause_s(attempt))
         raise SourceError(f"{plain(self._url)}: {reason}")
 
-    def _body(self, answer: requests.Response) -> bytes:
+    def _body(self, answer: requests.Response, wanted: tuple[int, int] | None) -> bytes:
         where = plain(self._url)
         if answer.status_code == 200:
             raise SourceError(
@@ -152,14 +192,20 @@ class RangeFile(io.RawIOBase):
             )
         if answer.status_code != 206:
             raise SourceError(f"{where}: HTTP {answer.status_code} {answer.reason}")
-        _, _, total = answer.headers.get("Content-Range", "").partition("/")
+        stated = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+        first, last, size = map(int, stated.groups()) if stated else (0, 0, 0)
         etag = answer.headers.get("ETag")
-        if not total.isdigit() or (self._size and (int(total), etag) != (self._size, self._etag)):
+        if not size or (self._size and (size, etag) != (self._size, self._etag)):
             raise SourceError(f"{where}: the file changed while it was read, or states no size")
-        self._size, self._etag = int(total), etag
+        if (first, last) != (wanted or (max(0, size - _BLOCK), size - 1)):
+            raise SourceError(f"{where}: the server sent another range than asked")
         # One byte more than a block shows a server that sends without end.
         data: bytes = answer.raw.read(_BLOCK + 1)
         self.transferred += len(data)
         if len(data) > _BLOCK:
             raise SourceError(f"{where}: the server sent more than was asked for")
+        if len(data) != last + 1 - first:
+            # Without a stated length a cut line looks like an end.
+            raise requests.ConnectionError(f"the connection ended after {len(data)} bytes")
+        self._size, self._etag = size, etag
         return data

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+import tempfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -11,8 +14,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from bundler.adapters.fetch_http import session
+from bundler.adapters.fetch_http import session, wheels
 from bundler.adapters.fetch_http.wheels import WheelArchives
 from bundler.domain.lock import LockedWheel
 from bundler.errors import SourceError
@@ -184,6 +189,33 @@ def other(handler: Handler, start: int, end: int) -> bool:
     return True
 
 
+def shifted(handler: Handler, start: int, end: int) -> bool:
+    """As long as was asked for, but from elsewhere, and it says so."""
+    if handler.server.requests == 1:
+        return False
+    data, size = handler.server.data, end + 1 - start
+    handler.answer(206, data[1000 : 1000 + size], f"bytes 1000-{999 + size}/{len(data)}")
+    return True
+
+
+def babbling(handler: Handler, start: int, end: int) -> bool:
+    body = handler.server.data[start : end + 1]
+    handler.answer(206, body, f"bytes {start}-{end}/{'9' * 5000}")
+    return True
+
+
+def cut_without_length(handler: Handler, start: int, end: int) -> bool:
+    data = handler.server.data
+    handler.send_response(206)
+    handler.send_header("ETag", '"1"')
+    handler.send_header("Content-Range", f"bytes {start}-{end}/{len(data)}")
+    handler.send_header("Connection", "close")
+    handler.end_headers()
+    handler.wfile.write(data[start:end])
+    handler.close_connection = True
+    return True
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -193,6 +225,9 @@ def other(handler: Handler, start: int, end: int) -> bool:
         (endless, "more than was asked for"),
         (sizeless, "states no size"),
         (other, "another range than asked"),
+        (shifted, "another range than asked"),
+        (babbling, "states no size"),
+        (cut_without_length, "the connection ended after"),
     ],
 )
 def test_a_server_that_does_otherwise_is_an_error(
@@ -219,6 +254,89 @@ def test_a_busy_server_and_a_cut_line_are_tried_again(big: bytes) -> None:
         server.spoil = busy_then_cut
         with reader().open(wheel(server.url)) as archive:
             assert archive.read("big/first.py") == b"FIRST = 1\n"
+
+
+def test_a_range_that_is_cut_short_is_asked_for_again(big: bytes) -> None:
+    def cut_once(handler: Handler, start: int, end: int) -> bool:
+        return handler.server.requests in (1, 3) and cut_without_length(handler, start, end)
+
+    with serving(big) as server:
+        server.spoil = cut_once
+        with reader().open(wheel(server.url)) as archive:
+            assert archive.read("big/first.py") == b"FIRST = 1\n"
+            assert server.requests == 4
+
+
+def test_blocks_in_use_stay_and_memory_is_bounded(
+    big: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wheels, "_KEPT_BLOCKS", 3)
+    with serving(big) as server:
+        file = wheels.RangeFile(session.IndexSession(HostIndex()), server.url)
+        for block in (0, 1, 0, 2, 0, 3, 0, 4, 0):
+            file.seek(block * wheels._BLOCK)
+            assert len(file.read(10)) == 10
+        # The end, and each block once: the one that is used again and again was never let go.
+        assert server.requests == 6
+
+
+def test_a_wheel_that_would_be_brought_whole_is_left(
+    big: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wheels, "_MOST", 2_000_000)
+    with serving(big) as server:
+        refused = pytest.raises(SourceError, match="to look into one wheel")
+        with refused, reader().open(wheel(server.url)) as archive:
+            archive.read("big/noise2.bin")
+        assert server.sent < 3_000_000
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1", "http://[bad]/x.whl", "http://h:99999/x", "self", ""]
+)
+def test_an_address_that_is_none_is_an_error(url: str) -> None:
+    with pytest.raises(SourceError), reader().open(wheel(url)):
+        pass
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_packing_that_no_wheel_has_is_refused(tmp_path: Path, packing: int) -> None:
+    with zipfile.ZipFile(tmp_path / "odd", "w", packing) as archive:
+        archive.writestr("a.py", "A = 1")
+    refused = pytest.raises(SourceError, match=r"a\.py is packed as no wheel is")
+    with refused, reader(lambda _: tmp_path / "odd").open(wheel("self")):
+        pass
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), min_size=1, max_size=4)
+)
+def test_a_bent_archive_ends_in_its_members_or_in_one_error(
+    changes: list[tuple[int, int]],
+) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(3):
+            archive.writestr(f"f{number}.py", f"x = {number}\n" * 30)
+    data = bytearray(buffer.getvalue())
+    for at, value in changes:
+        data[at % len(data)] = value
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "bent.whl")
+        place.write_bytes(data)
+        with (
+            contextlib.suppress(SourceError),
+            reader(lambda _: place).open(wheel("self")) as opened,
+        ):
+            for name in opened.namelist():
+                opened.read(name)
+
+
+def test_an_error_of_the_code_that_reads_stays_its_own(big: bytes, tmp_path: Path) -> None:
+    (tmp_path / "blob").write_bytes(big)
+    with pytest.raises(ZeroDivisionError), reader(lambda _: tmp_path / "blob").open(wheel("self")):
+        raise ZeroDivisionError
 
 
 def test_no_archive_is_an_error() -> None:
