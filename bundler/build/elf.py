@@ -1,31 +1,28 @@
-"""One wheel's shared objects, read with pyelftools: symbol versions, libraries needed and brought.
+"""One wheel's shared objects and programs: symbol versions, libraries needed and brought.
 
-A wheel's tag promises a glibc; what the loader will ask for stands in .gnu.version_r
-(https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/symversion.html).
+A wheel's tag promises a glibc; what the loader will ask for stands in the objects themselves.
 """
 
 from __future__ import annotations
 
-import shutil
+import re
 import tempfile
 import zipfile
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
-from elftools.elf.dynamic import DynamicSegment
-from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerNeedSection
-
+from bundler.build.elfobject import LoadedObject, read_object
 from bundler.domain.native import SymbolVersion, WheelNeeds
-from bundler.errors import IntegrityError
+from bundler.domain.sizes import human
+from bundler.errors import IntegrityError, as_error, disk_errors
+from bundler.format.digests import CHUNK
+from bundler.format.untrusted import shown
 
 _MAGIC = b"\x7fELF"
-_FAMILIES = ("GLIBC", "GLIBCXX", "CXXABI")
-_MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
+_VERSION = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_([0-9]{1,5}(?:\.[0-9]{1,5}){0,4})")
+# glibc has this name from 2.36 on, for objects with DT_RELR (glibc's NEWS for 2.36).
+_MARKS = {"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}
 # Not worth opening: texts and data. Anything else is looked at, since programs have no ending.
 _NEVER = (
     ".py", ".pyi", ".pyc", ".json", ".txt", ".h", ".hpp", ".cuh", ".cu", ".md", ".rst", ".c", ".cpp",
@@ -33,8 +30,11 @@ _NEVER = (
     ".f90", ".mo", ".ts", ".map", ".gz", ".csv", ".proto", ".toml", ".cubin", ".fatbin", ".jinja",
 )  # fmt: skip
 _IN_MEMORY = 32 * 2**20
-# Tables of a real library have some hundreds of entries; a lying one would go on for ever.
-_MAX_ENTRIES = 100_000
+# Of one wheel. The largest objects known have 2 GiB, and an object some hundred table entries; a
+# lying table would go on for ever, and a packed desert of zeros fill the disk.
+_MAX_BYTES = 32 * 2**30
+_MAX_ENTRIES = 500_000
+_MAX_SHOWN = 300
 
 
 def read_wheel(
@@ -50,27 +50,32 @@ def read_wheel(
 
     Raises:
         IntegrityError: the wheel is no archive.
+        SpaceError, FileAccessError: of the temporary file.
     """
     found = _Found(arch)
-    try:
-        with zipfile.ZipFile(path) as wheel:
-            for info in wheel.infolist():
-                if not info.is_dir() and not info.filename.lower().endswith(_NEVER):
+    faulty = f"{path}: is no wheel"
+    with as_error(IntegrityError, faulty):
+        wheel = zipfile.ZipFile(path)
+    with wheel:
+        for info in wheel.infolist():
+            if not info.is_dir() and not info.filename.lower().endswith(_NEVER):
+                with as_error(IntegrityError, faulty):
                     _look(wheel, info, found, folder)
-                advance(info.compress_size)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as cause:
-        raise IntegrityError(f"{path}: is no wheel: {cause}") from cause
+            advance(info.compress_size)
     return found.record()
 
 
 def _look(wheel: zipfile.ZipFile, info: zipfile.ZipInfo, found: _Found, folder: Path) -> None:
     with wheel.open(info) as member:
-        magic = member.read(4)
-        if magic != _MAGIC:
+        piece = member.read(len(_MAGIC))
+        if piece != _MAGIC or not found.has_room(info):
             return
         with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, dir=str(folder)) as copy:
-            copy.write(magic)
-            shutil.copyfileobj(member, copy, 1 << 20)
+            while piece:
+                # Only the writing: a broken archive raises errors of the same kind.
+                with disk_errors("writing below", folder):
+                    copy.write(piece)
+                piece = member.read(CHUNK)
             copy.seek(0)
             found.take(info.filename, copy)
 
@@ -81,40 +86,64 @@ class _Found:
     def __init__(self, arch: str) -> None:
         self._arch = arch
         self._objects = 0
+        self._bytes = 0
+        self._entries = 0
         self._newest: dict[str, tuple[tuple[int, ...], SymbolVersion]] = {}
         self._needed: dict[str, str] = {}
         self._provided: set[str] = set()
         self._foreign: dict[str, str] = {}
         self._unreadable: dict[str, str] = {}
 
-    def take(self, name: str, stream: IO[bytes]) -> None:
-        """Read one object; what its tables get wrong is noted."""
-        self._objects += 1
-        self._provided.add(name.rsplit("/", 1)[-1])
-        try:
-            elf = ELFFile(stream)
-            machine = str(elf.header["e_machine"])
-            if machine != _MACHINES[self._arch]:
-                self._foreign[name] = machine.removeprefix("EM_").lower()
-                return
-            for library in _libraries(elf):
-                self._needed.setdefault(library, name)
-            self._provided |= set(_soname(elf))
-            for text in _versions(elf):
-                self._note(text, name)
-        # A library that reads bytes by their own word lets out whatever it runs into.
-        except (ELFError, ConstructError, ValueError, ArithmeticError, LookupError, TypeError,
-                AttributeError, AssertionError, MemoryError, RecursionError) as cause:  # fmt: skip
-            self._unreadable[name] = str(cause)[:200] or type(cause).__name__
+    def has_room(self, info: zipfile.ZipInfo) -> bool:
+        """Whether an object of that size is unpacked; one that is not counts as unreadable."""
+        if self._bytes + info.file_size > _MAX_BYTES:
+            self._objects += 1
+            self._unreadable[shown(info.filename, _MAX_SHOWN)] = (
+                f"it has {human(info.file_size)}; {human(_MAX_BYTES)} of a wheel are read"
+            )
+            return False
+        self._bytes += info.file_size
+        return True
 
-    def _note(self, text: str, name: str) -> None:
-        family, _, version = text.rpartition("_")
-        numbers = version.split(".")
-        if family not in _FAMILIES or not all(part.isdigit() and len(part) < 6 for part in numbers):
+    def take(self, member: str, stream: IO[bytes]) -> None:
+        """Read one object; what its tables get wrong is noted."""
+        # Names come from strangers, go to a terminal and cross the gap.
+        name = shown(member, _MAX_SHOWN)
+        try:
+            read = read_object(stream, self._arch, self._spend)
+        except IntegrityError as cause:
+            self._objects += 1
+            self._provided.add(_file(member))
+            self._unreadable[name] = shown(str(cause), _MAX_SHOWN)
             return
-        key = tuple(map(int, numbers))
-        if family not in self._newest or key > self._newest[family][0]:
-            self._newest[family] = (key, SymbolVersion(version=version, object=name))
+        if read is None:
+            return
+        self._objects += 1
+        if read.machine != self._arch:
+            self._foreign[name] = read.machine
+            return
+        self._provided |= {_file(member)} | ({shown(read.soname)} if read.soname else set())
+        self._keep(read, name)
+
+    def _keep(self, read: LoadedObject, name: str) -> None:
+        for library in read.libraries:
+            self._needed.setdefault(shown(library), name)
+        for text, library in read.versions:
+            match = _VERSION.fullmatch(_MARKS.get(text, text))
+            if match is None:
+                continue
+            family, version = match.groups()
+            # auditwheel renames what it copies into a wheel: libstdc++-1b2c3d4e.so.6 is its own.
+            if family != "GLIBC" and library.startswith("libstdc++-"):
+                continue
+            key = tuple(map(int, version.split(".")))
+            if family not in self._newest or key > self._newest[family][0]:
+                self._newest[family] = (key, SymbolVersion(version=version, object=name))
+
+    def _spend(self) -> None:
+        self._entries += 1
+        if self._entries > _MAX_ENTRIES:
+            raise ValueError(f"over {_MAX_ENTRIES} entries in the tables of one wheel")
 
     def record(self) -> WheelNeeds:
         """The sum."""
@@ -128,37 +157,5 @@ class _Found:
         )
 
 
-def _libraries(elf: ELFFile) -> Iterator[str]:
-    for tag in _tags(elf, "DT_NEEDED"):
-        yield str(tag.needed)
-
-
-def _soname(elf: ELFFile) -> Iterator[str]:
-    for tag in _tags(elf, "DT_SONAME"):
-        yield str(tag.soname)
-
-
-def _tags(elf: ELFFile, kind: str) -> Iterator[Any]:
-    for count, segment in enumerate(elf.iter_segments()):
-        if count > _MAX_ENTRIES:
-            raise ValueError("too many segments")
-        if isinstance(segment, DynamicSegment):
-            for at, tag in enumerate(segment.iter_tags(kind)):
-                if at > _MAX_ENTRIES:
-                    raise ValueError("too many dynamic entries")
-                yield tag
-
-
-def _versions(elf: ELFFile) -> Iterator[str]:
-    if elf.num_sections() > _MAX_ENTRIES:
-        raise ValueError("too many sections")
-    section = elf.get_section_by_name(".gnu.version_r")
-    if not isinstance(section, GNUVerNeedSection):
-        return
-    count = 0
-    for _, auxiliaries in section.iter_versions():
-        for auxiliary in auxiliaries:
-            count += 1
-            if count > _MAX_ENTRIES:
-                raise ValueError("too many symbol versions")
-            yield str(auxiliary.name)
+def _file(member: str) -> str:
+    return shown(member.rsplit("/", 1)[-1])

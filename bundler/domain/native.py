@@ -6,7 +6,7 @@ from pydantic import Field
 
 from bundler.domain.record import Record
 
-NATIVE_VERSION = 2
+NATIVE_VERSION = 3
 
 
 class SymbolVersion(Record):
@@ -19,7 +19,7 @@ class SymbolVersion(Record):
 class WheelNeeds(Record):
     """One wheel."""
 
-    objects: int = 0
+    objects: int = Field(0, description="Those that a loader loads; no code for GPUs.")
     newest: dict[str, SymbolVersion] = Field(
         {}, description="GLIBC, GLIBCXX, CXXABI -> the newest version needed."
     )
