@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bundler.build.cuda import cuda_of_driver, driver_for, numbers, runtime_of
+from bundler.build.cuda import driver_for, is_cpu_build, numbers, runtime_of
+from bundler.build.driver import judge_driver
 from bundler.build.elf import read_wheel
 from bundler.build.recall import Recall
+from bundler.build.tags import glibc_of
 from bundler.domain.catalogue import finding
 from bundler.domain.findings import Finding, Level
 from bundler.domain.lock import LockedWheel
@@ -58,7 +60,9 @@ _EVERYWHERE = {"libstdc++.so.6", "libgcc_s.so.1"}
 class Native:
     """What was read: the sum for the manifest, and what only the judgement needs.
 
-    `strangers` are libraries that neither the bundle nor a usual system has -> who needs each.
+    `foreign`: objects of wheels that have none for the target. `mixed`: wheels that have some for it
+    and some for others. `strangers`: libraries that neither the bundle nor a usual system has -> who
+    needs each. `driver_for`: who needs the driver's libraries, empty when nobody does.
     """
 
     needs: HostNeeds
@@ -66,6 +70,8 @@ class Native:
     unreadable: Mapping[str, str]
     unread: int
     strangers: Mapping[str, str] = field(default_factory=dict)
+    mixed: Mapping[str, str] = field(default_factory=dict)
+    driver_for: str = ""
 
 
 def read_native(
@@ -123,6 +129,12 @@ def read_native(
         },
         unread=len(wheels) - len(found),
         strangers={k: v for k, v in absent.items() if k not in _PACKAGES},
+        mixed={
+            wheel.filename: _mixture(needs)
+            for wheel, needs in found.items()
+            if 0 < len(needs.foreign) < needs.objects
+        },
+        driver_for=_driver_user(wheels, found),
     )
 
 
@@ -132,6 +144,23 @@ def _key(wheel: LockedWheel, arch: str) -> str:
 
 def _known(wheel: LockedWheel, arch: str, recall: Recall) -> WheelNeeds | None:
     return recall.find(WheelNeeds, _key(wheel, arch))
+
+
+def _mixture(needs: WheelNeeds) -> str:
+    name, machine = next(iter(needs.foreign.items()))
+    return f"{len(needs.foreign)} of its {needs.objects} objects, first {name}, for {machine}"
+
+
+def _driver_user(wheels: Sequence[LockedWheel], found: Mapping[LockedWheel, WheelNeeds]) -> str:
+    if is_cpu_build({wheel.name: wheel.version for wheel in wheels}):
+        return ""
+    users = (
+        f"{wheel.filename}: {name} needs {library}"
+        for wheel, needs in found.items()
+        for library, name in needs.needed.items()
+        if library in _DRIVER
+    )
+    return next(users, "")
 
 
 def _absent(found: Mapping[LockedWheel, WheelNeeds]) -> dict[str, str]:
@@ -175,13 +204,17 @@ def judge_native(native: Native, target: Target) -> Iterator[Finding]:
     """Whether the target has what the objects need, as far as the spec states it."""
     needs = native.needs
     if needs.glibc and numbers(needs.glibc) > numbers(target.glibc):
+        who = needs.because["glibc"]
         yield finding(
             "glibc-too-old",
             "target.glibc",
-            f"{needs.because['glibc']} needs glibc {needs.glibc}, the target has {target.glibc}",
+            f"{who} needs glibc {needs.glibc}, the target has {target.glibc}{_promise(who, target)}",
         )
     for name, machine in native.foreign.items():
         yield finding("object-foreign", name, f"is for {machine}, the target is {target.arch}")
+    for name, mixture in native.mixed.items():
+        what = f"brings {mixture}, beside those for {target.arch}"
+        yield finding("object-foreign", name, what, level=Level.NOTE)
     for name, why in native.unreadable.items():
         yield finding("object-unreadable", name, why)
     if needs.checked:
@@ -196,11 +229,17 @@ def judge_native(native: Native, target: Target) -> Iterator[Finding]:
                 fix="Plugins for other hardware name such; see whether the engine starts without.",
                 level=Level.NOTE,
             )
-    yield from _driver(needs, target)
+    yield from judge_driver(needs, target, native.driver_for)
     if native.unread:
         yield finding(
             "native-unread", "wheels", f"{native.unread} are not here yet and were not read"
         )
+
+
+def _promise(who: str, target: Target) -> str:
+    """What the tag of that wheel says instead, when it says anything."""
+    promised = glibc_of([who.partition(": ")[0]], target)
+    return "" if promised == "2.0" else f"; the wheel's file name promises {promised}"
 
 
 def _missing(library: str, needs: HostNeeds) -> Finding:
@@ -209,27 +248,3 @@ def _missing(library: str, needs: HostNeeds) -> Finding:
     level = Level.NOTE if library in _EVERYWHERE else None
     what = f"{needs.because[library]} needs it"
     return finding("library-missing", library, what, fix=fix, level=level)
-
-
-def _driver(needs: HostNeeds, target: Target) -> Iterator[Finding]:
-    if not needs.cuda_runtime:
-        return
-    wanted = numbers(needs.cuda_runtime)
-    what = f"CUDA runtime {needs.cuda_runtime} needs an NVIDIA driver {needs.driver} or newer"
-    too_old = _too_old(needs, target, wanted[0])
-    if too_old:
-        level = Level.WARNING if "cuda-compat" in target.tools else None
-        yield finding("cuda-too-old", too_old[0], f"{what}; {too_old[1]}", level=level)
-    elif target.driver is None and target.cuda is None:
-        yield finding("driver-needed", "target.driver", what)
-
-
-def _too_old(needs: HostNeeds, target: Target, major: int) -> tuple[str, str] | None:
-    """Where it is stated, and what is; a driver of the same major release runs every minor one."""
-    if target.driver is not None and numbers(target.driver) < numbers(needs.driver):
-        cuda = cuda_of_driver(target.driver)
-        stated = f", which runs CUDA {cuda[0]}.{cuda[1]}" if cuda else ""
-        return "target.driver", f"the target has {target.driver}{stated}"
-    if target.driver is None and target.cuda is not None and numbers(target.cuda)[0] < major:
-        return "target.cuda", f"the target's runs up to CUDA {target.cuda}"
-    return None

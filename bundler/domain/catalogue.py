@@ -168,6 +168,10 @@ NATIVE_KINDS = (
           "Update the driver (it can be carried under `files`), or choose a build for an older CUDA."),
     _kind("driver-needed", _N, "The CUDA runtime carried needs an NVIDIA driver",
           "Preflight checks it on the target.", "State target.cuda or target.driver to check it now."),
+    _kind("cuda-minor", _N, "The CUDA runtime is newer than the driver's, of the same major release",
+          "It runs: NVIDIA calls it minor version compatibility. What is carried as PTX alone does not:"
+          " the driver cannot compile the newer form (CUDA_ERROR_UNSUPPORTED_PTX_VERSION).",
+          "Update the driver if a kernel fails to load; else nothing."),
     _kind("object-foreign", _E, "A shared object for another processor",
           "The wheel's tag promises the target's; loading it fails with 'wrong ELF class' or the like.",
           "Choose another version of the package, or tell its maintainers."),

@@ -1,6 +1,6 @@
 import pytest
 
-from bundler.build.cuda import cuda_of_driver, driver_for, runtime_of
+from bundler.build.cuda import cuda_of_driver, driver_for, gpu_floor, runtime_of
 
 
 @pytest.mark.parametrize(
@@ -12,6 +12,9 @@ from bundler.build.cuda import cuda_of_driver, driver_for, runtime_of
          {"libcudart.so.12": "x"}, "12.9", "525.60.13"),
         ({}, {"libcudart.so.13": "x"}, "13.0", "580.65.06"),
         ({"nvidia-cuda-runtime-cu11": "11.8.89"}, {}, "11.8", "450.80.02"),
+        ({"torch": "2.10.0+cu129"}, {}, "12.9", "525.60.13"),
+        ({"torch": "2.10.0+cu130", "nvidia-cuda-runtime-cu12": "12.9.1"}, {"libcudart.so.13": "x"},
+         "13.0", "580.65.06"),
         ({"numpy": "2.1"}, {"libgomp.so.1": "x"}, "", ""),
         ({"torch": "2.13.0+cpu", "nvidia-cuda-runtime": "13.0.1"}, {"libcudart.so.13": "x"}, "", ""),
     ],
@@ -25,7 +28,20 @@ def test_runtime_and_driver(
 
 @pytest.mark.parametrize(
     ("driver", "cuda"),
-    [("580.65.06", (13, 0)), ("570.124.06", (12, 8)), ("535.183.01", (12, 2)), ("390.1", None)],
+    [
+        ("580.65.06", (13, 0)),
+        ("570.124.06", (12, 8)),
+        ("535.183.01", (12, 2)),
+        ("390.1", None),
+        ("610.43.02", None),
+    ],
 )
 def test_what_a_driver_states(driver: str, cuda: tuple[int, int] | None) -> None:
     assert cuda_of_driver(driver) == cuda
+
+
+@pytest.mark.parametrize(
+    ("capability", "driver"), [("8.9", ""), ("9.0", ""), ("10.0", "570"), ("12.0", "570")]
+)
+def test_the_oldest_driver_that_knows_a_gpu(capability: str, driver: str) -> None:
+    assert gpu_floor(capability)[0] == driver

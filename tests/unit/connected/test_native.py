@@ -148,7 +148,38 @@ def test_stubs_for_other_processors_beside_the_target_s_own_are_fine(
     data = bytearray(objects["plain.so"])
     data[18:20] = (183).to_bytes(2, "little")
     both = {"own.so": objects["plain.so"], "stubs/arm.so": bytes(data)}
-    assert not findings(read([wheel(tmp_path, "mixed", both)], tmp_path))
+    found = findings(read([wheel(tmp_path, "mixed", both)], tmp_path))
+    # Said, since one of them might be meant to be loaded, but no obstacle.
+    assert [(item.code, item.level) for item in found.values()] == [("object-foreign", Level.NOTE)]
+    assert "1 of its 2 objects" in found["object-foreign"].what
+    assert "mixed/stubs/arm.so, for aarch64" in found["object-foreign"].what
+
+
+def test_a_foreign_stub_brings_no_library(tmp_path: Path, objects: dict[str, bytes]) -> None:
+    stub = bytearray(objects["libfuture.so.7"])
+    stub[18:20] = (183).to_bytes(2, "little")
+    both = {"n.so": objects["needy.so"], "arm/libfuture.so.7": bytes(stub)}
+    assert set(read([wheel(tmp_path, "stub", both)], tmp_path).strangers) == {"libfuture.so.7"}
+
+
+@pytest.mark.parametrize("machine", [190, 224, 247])
+def test_code_for_gpus_and_the_kernel_is_no_foreign_object(
+    tmp_path: Path, objects: dict[str, bytes], machine: int
+) -> None:
+    data = bytearray(objects["plain.so"])
+    data[18:20] = machine.to_bytes(2, "little")
+    native = read([wheel(tmp_path, "kernels", {"k.bin": bytes(data)})], tmp_path)
+    assert not findings(native)
+    assert native.needs.objects == 0
+
+
+def test_an_object_of_32_bit_is_foreign(tmp_path: Path) -> None:
+    # A header is enough: nothing else of a foreign object is read.
+    header = (
+        b"\x7fELF\x01\x01\x01" + bytes(9) + (3).to_bytes(2, "little") + (62).to_bytes(2, "little")
+    )
+    path = wheel(tmp_path, "x32", {"a.so": header + bytes(200)})
+    assert "is for x86_64, 32 bit" in findings(read([path], tmp_path))["object-foreign"].what
 
 
 def test_an_object_that_cannot_be_read(tmp_path: Path, objects: dict[str, bytes]) -> None:
@@ -191,11 +222,61 @@ def driver(target: dict[str, object], runtime: str = "13.0") -> dict[str, Findin
 def test_drivers() -> None:
     assert driver({"cuda": "12.8"})["cuda-too-old"].level is Level.ERROR
     assert "which runs CUDA 12.8" in driver({"driver": "570.124.06"})["cuda-too-old"].what
-    assert driver({"cuda": "12.8", "tools": ["cuda-compat"]})["cuda-too-old"].level is Level.WARNING
     assert set(driver({})) == {"driver-needed"}
-    # A driver of the same major release runs every minor one.
-    assert driver({"cuda": "12.2"}, runtime="12.8") == {}
     assert driver({"driver": "580.65.06"}) == {}
+    assert driver({"driver": "610.43.02"}, runtime="13.3") == {}
+
+
+@pytest.mark.parametrize("stated", [{"cuda": "12.2"}, {"driver": "535.183.01"}])
+def test_a_driver_of_the_same_major_release_runs_every_minor_one(stated: dict[str, object]) -> None:
+    found = driver(stated, runtime="12.8")
+    assert {code: item.level for code, item in found.items()} == {"cuda-minor": Level.NOTE}
+    assert found["cuda-minor"].what == "CUDA runtime 12.8 on a driver for CUDA 12.2"
+    assert driver({"cuda": "12.8"}, runtime="12.8") == {}
+
+
+def test_cuda_compat_bridges_a_major_release_on_data_center_gpus_only() -> None:
+    old = {"cuda": "12.8", "tools": ["cuda-compat"]}
+    assert driver(old)["cuda-too-old"].level is Level.WARNING
+    assert driver(old | {"gpus": [{"model": "NVIDIA H200"}]})["cuda-too-old"].level is Level.WARNING
+    found = driver(old | {"gpus": [{"model": "RTX 4090"}]})["cuda-too-old"]
+    assert found.level is Level.ERROR
+    assert "cuda-compat does not work on NVIDIA GeForce RTX 4090" in found.what
+
+
+@pytest.mark.parametrize("stated", [{"cuda": "12.4"}, {"driver": "550.54.15"}])
+def test_a_driver_that_is_older_than_the_gpu(stated: dict[str, object]) -> None:
+    blackwell = {"gpus": [{"model": "NVIDIA B200"}], "tools": ["cuda-compat"]}
+    found = driver(stated | blackwell, runtime="12.8")
+    assert found["cuda-too-old"].level is Level.ERROR
+    assert "NVIDIA B200 needs an NVIDIA driver 570 or newer" in found["cuda-too-old"].what
+    hopper = {"gpus": [{"model": "NVIDIA H200"}]}
+    assert set(driver(stated | hopper, runtime="12.8")) == {"cuda-minor"}
+    assert driver({"driver": "570.86.10"} | blackwell, runtime="12.8") == {}
+
+
+def test_an_object_that_links_the_driver_needs_one(
+    tmp_path: Path, objects: dict[str, bytes]
+) -> None:
+    data = objects["needy.so"].replace(b"libfuture.so.7", b"libcuda.so.1\0\0")
+    native = read([wheel(tmp_path, "cu", {"n.so": data})], tmp_path)
+    assert native.needs.libraries == ()
+    found = findings(native, glibc="2.99")
+    assert set(found) == {"driver-needed"}
+    assert "cu/n.so needs libcuda.so.1" in found["driver-needed"].what
+    assert not findings(native, glibc="2.99", driver="550.54.15")
+
+
+def test_what_the_wheel_s_tag_promised_is_said(tmp_path: Path, objects: dict[str, bytes]) -> None:
+    path = make_wheel(
+        tmp_path,
+        "low",
+        "1.0",
+        {"n.so": objects["needy.so"]},
+        tag="cp312-cp312-manylinux_2_17_x86_64",
+    )
+    what = findings(read([path], tmp_path))["glibc-too-old"].what
+    assert what.endswith("the target has 2.31; the wheel's file name promises 2.17")
 
 
 @settings(
