@@ -18,6 +18,7 @@ from bundler.domain.sizes import human
 from bundler.errors import IntegrityError, as_error, disk_errors
 from bundler.format.digests import CHUNK
 from bundler.format.untrusted import shown
+from bundler.format.wheelzip import open_wheel
 
 _MAGIC = b"\x7fELF"
 _VERSION = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_([0-9]{1,5}(?:\.[0-9]{1,5}){0,4})")
@@ -55,7 +56,7 @@ def read_wheel(
     found = _Found(arch)
     faulty = f"{path}: is no wheel"
     with as_error(IntegrityError, faulty):
-        wheel = zipfile.ZipFile(path)
+        wheel = open_wheel(path)
     with wheel:
         for info in wheel.infolist():
             if not info.is_dir() and not info.filename.lower().endswith(_NEVER):

@@ -15,12 +15,16 @@ from bundler.build.fetch import Fetched
 from bundler.build.resolve import engine_request
 from bundler.build.toolwheel import NAME
 from bundler.domain.lock import Lock, LockedWheel
+from bundler.domain.sizes import human
 from bundler.domain.spec import BundleSpec
-from bundler.errors import ResolveError, disk_errors
+from bundler.errors import IntegrityError, ResolveError, disk_errors
 from bundler.format import layout
+from bundler.format.untrusted import shown
+from bundler.format.wheelzip import DAMAGE, open_wheel
 from bundler.ports import WheelRequest, WheelResolver
 
 # What a resolver reads of a wheel.
+_MOST = 64 * 2**20
 _READ = ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt")
 
 
@@ -102,13 +106,28 @@ def _stand_in(source: Path, target: Path) -> None:
     uv unpacks a local wheel into its cache before it reads the metadata: a whole closure would cost
     minutes and twice its size on the disk.
     """
-    with disk_errors("writing", target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(source) as whole, zipfile.ZipFile(target, "w") as part:
-            for info in whole.infolist():
-                folder, _, name = info.filename.partition("/")
-                if folder.endswith(".dist-info") and name in _READ:
-                    part.writestr(zipfile.ZipInfo(info.filename), whole.read(info))
+    try:
+        with disk_errors("writing", target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with open_wheel(source) as whole, zipfile.ZipFile(target, "w") as part:
+                for info in whole.infolist():
+                    folder, _, name = info.filename.partition("/")
+                    if folder.endswith(".dist-info") and name in _READ:
+                        part.writestr(zipfile.ZipInfo(info.filename), _read(whole, info))
+    except DAMAGE as cause:
+        raise IntegrityError(
+            f"{target.name}: is no wheel: {shown(str(cause))}",
+            hint="The index or find-links page serves a broken file; tell its owner.",
+        ) from cause
+
+
+def _read(whole: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """A member, never more of it than any wheel has: a packed desert of zeros would fill memory."""
+    with whole.open(info) as member:
+        data = member.read(_MOST + 1)
+    if len(data) > _MOST:
+        raise zipfile.BadZipFile(f"{shown(info.filename)} unpacks to more than {human(_MOST)}")
+    return data
 
 
 def _differences(locked: Sequence[LockedWheel], found: Sequence[LockedWheel]) -> list[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
+
+from bundler.format.wheelzip import DAMAGE
 
 # The longest source of vLLM 0.33 has 400 kB.
 MAX_SOURCE = 4 * 2**20
@@ -28,7 +29,7 @@ def read_source(archive: zipfile.ZipFile, name: str) -> ast.Module | None:
             return ast.parse(data)
     except (KeyError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
+    except DAMAGE:
         return None
 
 

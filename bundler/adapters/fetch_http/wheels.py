@@ -10,7 +10,6 @@ import io
 import re
 import time
 import zipfile
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,8 +23,9 @@ import urllib3
 from bundler.adapters.fetch_http.session import ATTEMPTS, RETRY_STATUS, IndexSession, pause_s, plain
 from bundler.domain.lock import LockedWheel
 from bundler.domain.sizes import human
-from bundler.errors import BundlerError, SourceError, disk_errors
+from bundler.errors import SourceError, disk_errors
 from bundler.format.untrusted import shown
+from bundler.format.wheelzip import DAMAGE, open_wheel
 from bundler.ports import HostIndex
 
 _BLOCK = 256 * 1024
@@ -33,7 +33,6 @@ _BLOCK = 256 * 1024
 _KEPT_BLOCKS = 64
 # Looking into a wheel takes some megabytes; a directory that lies about its size would take all.
 _MOST = 256 * 2**20
-_PACKED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
@@ -58,19 +57,14 @@ class WheelArchives:
         """
         with self._file(wheel) as file:
             try:
-                archive = _archive(file)
-            except BundlerError:
-                raise
-            except (
-                Exception
-            ) as cause:  # zipfile lets out anything that a stranger's directory causes
+                archive = open_wheel(file)
+            except zipfile.BadZipFile as cause:
                 raise _broken(wheel, cause) from cause
             try:
                 with archive:
                     yield archive
             # Only what damage does: other errors are those of the code that reads.
-            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
-                    UnicodeDecodeError) as cause:  # fmt: skip
+            except DAMAGE as cause:
                 raise _broken(wheel, cause) from cause
 
     @contextmanager
@@ -100,15 +94,6 @@ def _broken(wheel: LockedWheel, cause: Exception) -> SourceError:
         f"{wheel.filename}: is no wheel: {shown(str(cause))}",
         hint="The index or find-links page serves a broken file; tell its owner.",
     )
-
-
-def _archive(file: BinaryIO) -> zipfile.ZipFile:
-    """Open, and refuse what a wheel has not: other packings, encryption, members before the file."""
-    archive = zipfile.ZipFile(file)
-    for info in archive.infolist():
-        if info.compress_type not in _PACKED or info.flag_bits & 0x1 or info.header_offset < 0:
-            raise zipfile.BadZipFile(f"{info.filename} is packed as no wheel is")
-    return archive
 
 
 class RangeFile(io.RawIOBase):

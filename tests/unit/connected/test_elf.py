@@ -32,12 +32,19 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc here
 PROGRAM_HEADER = 56  # bytes, of a 64-bit object
 
 
+class Compiled(bytes):
+    """An object, which a report of hypothesis need not print."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} bytes>"
+
+
 def compiled(folder: Path, name: str, source: str, *flags: str) -> bytes:
     subprocess.run(
         ["gcc", "-shared", "-fPIC", "-o", folder / name, "-xc", "-", "-xnone", *flags],
         input=source, text=True, check=True,
     )  # fmt: skip
-    return (folder / name).read_bytes()
+    return Compiled((folder / name).read_bytes())
 
 
 @pytest.fixture(scope="module")
