@@ -33,6 +33,14 @@ from bundler.format.trust import open_manifest
 from bundler.ports import Clock, CommandRunner, Completed, Progress, Verifier
 
 _PYTHON = Path("venv/bin/python")
+# How uv (0.4 to 0.13) names a requirement that no carried wheel meets.
+_GAPS = (
+    r"all requirements must be pinned.*but found: `([^`]+)`",
+    r"no trusted hash was provided for: `([^`]+)`",
+    r"Because ([\w.-]+)\S* was not found in the provided package locations",
+    r"Because there are no versions of ([\w.-]+)",
+    r"Because only ([\w.-]+)(?:[\[{].*?[\]}])?<\S+ is available",
+)
 
 
 def open_imported(
@@ -183,20 +191,23 @@ class Installer:
         )  # fmt: skip
         if created.returncode != 0:
             raise _uv_error(f"{python}: uv makes no environment with it", folder, created)
-        excludes = folder / ".uv-excludes"
-        self.root.write(excludes, "\n".join((*verified.manifest.engine.exclude, "")).encode())
+        left_out = folder / ".uv-excludes"
+        excludes: list[str] = []
+        if verified.manifest.engine.exclude:
+            self.root.write(left_out, "\n".join((*verified.manifest.engine.exclude, "")).encode())
+            excludes = ["--excludes", str(left_out)]
         # With their dependencies, although all are pinned: a gap in the closure shows here, on this
         # very Python and platform, and not at the engine's first import.
         done = self.runner.run(
             [
                 self.uv, "pip", "install", *common, "--python", str(folder / _PYTHON), "--no-index",
-                "--no-build", "--require-hashes", "--excludes", str(excludes),
+                "--no-build", "--require-hashes", *excludes,
                 "--find-links", str(folder / "wheels"),
                 "-r", str(folder / verified.manifest.engine.requirements),
             ],
             env=_clean(),
         )  # fmt: skip
-        excludes.unlink()
+        left_out.unlink(missing_ok=True)
         shutil.rmtree(cache, ignore_errors=True)
         if done.returncode != 0:
             raise _uv_error(verified.bundle_id, folder, done)
@@ -221,17 +232,27 @@ def _clean() -> dict[str, str | None]:
 
 def _uv_error(what: str, folder: Path, done: Completed) -> BundlerError:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    gap = re.search(r"all requirements must be pinned.*but found: `([^`]+)`", " ".join(lines))
+    text = " ".join(lines) or f"uv ended with {done.returncode}"
+    if any(sign in done.stderr for sign in ("No space left", "os error 28", "Disk quota")):
+        return SpaceError(f"{folder}: no space left while installing ({text[:200]})")
+    gap = _gap(text)
     if gap:
         return InstallError(
-            f"{what}: the carried wheels are not complete on this host: {gap[1]} is missing",
+            f"{what}: the carried wheels are not complete on this host: {gap}",
             hint="Have the bundle built again for this host's Python and platform.",
             details=lines[-20:],
         )
-    text = " ".join(lines)[:400] or f"uv ended with {done.returncode}"
-    if any(sign in done.stderr for sign in ("No space left", "os error 28", "Disk quota")):
-        return SpaceError(f"{folder}: no space left while installing ({text[:200]})")
-    return InstallError(f"{what}: {text}", details=lines[-20:])
+    return InstallError(f"{what}: {text[:400]}", details=lines[-20:])
+
+
+def _gap(text: str) -> str | None:
+    """What uv misses, from its words; None when it fails for another reason."""
+    for pattern in _GAPS:
+        match = re.search(pattern, text)
+        if match:
+            return f"{match[1]} is missing"
+    _, unsolved, reason = text.partition("No solution found when resolving dependencies")
+    return reason.removeprefix(" cause:").strip()[:400] if unsolved else None
 
 
 def _remove(folder: Path) -> None:

@@ -37,6 +37,7 @@ class SmallBundle:
     acceptance: dict[str, Any] = field(default_factory=dict)
     bundle_name: str = "small"
     files: tuple[dict[str, str], ...] = ()
+    exclude: tuple[str, ...] = ()
 
     @property
     def out(self) -> Path:
@@ -58,7 +59,12 @@ class SmallBundle:
                 "target": {"python": PYTHON, "glibc": "2.17"},
                 "models": [{"source": "local", "name": "toy", "path": "model"}],
                 "files": self.files,
-                "engine": {"name": "llama.cpp", "version": "1.0", "package": "toy-engine"},
+                "engine": {
+                    "name": "llama.cpp",
+                    "version": "1.0",
+                    "package": "toy-engine",
+                    "exclude": self.exclude,
+                },
                 "settings": {"args": self.args, "max_num_seqs": 8},
                 "services": [{"name": "toy", "model": "toy", "port": self.port}],
                 "volumes": {"size": self.volume_size},

@@ -22,7 +22,8 @@ from bundler.format.codec import parse_manifest
 from bundler.format.digests import digest_file
 from bundler.ports import Completed
 from tests.fakes.runtime import python_archive
-from tests.fakes.small_bundle import PYTHON, SmallBundle
+from tests.fakes.small_bundle import PYTHON, TOY, SmallBundle
+from tests.fakes.wheels import make_wheel
 
 
 class Site:
@@ -291,6 +292,59 @@ def test_a_failed_install_leaves_the_old_release_in_use(site: Any, tmp_path: Pat
     assert [b["installed"] for b in bundles.values()] == [False]
     assert not Root(here.root).release(next(iter(bundles))).exists()
     here.do("start", "--quiet")
+
+
+ABSENT = "absent-thing>=2; sys_platform == 'linux'"
+
+
+def gapped(
+    folder: Path, port: int, needs: str = ABSENT, exclude: tuple[str, ...] = ()
+) -> SmallBundle:
+    """A bundle whose engine needs, on this host alone, what nobody brought.
+
+    The builder's stand-in resolver takes whatever is in its folder, so its own check sees no gap.
+    """
+    bundle = SmallBundle(folder, port=port, bundle_name="gapped", exclude=exclude)
+    bundle.prepare()
+    make_wheel(
+        folder / "wheels", "toy-engine", "1.0", {"toy_engine.py": TOY.read_bytes()},
+        {"llama-server-toy": "toy_engine:main"},
+        requires=("toy-dependency", needs),
+    )  # fmt: skip
+    bundle.build_only()
+    return bundle
+
+
+@pytest.mark.parametrize(
+    ("needs", "words"),
+    [
+        ("absent-thing", "absent-thing is missing"),
+        ("absent-thing==2.0", "absent-thing is missing"),
+        (ABSENT, "absent-thing is missing"),
+        ("absent-thing[extra]>=1", "absent-thing is missing"),
+        ("absent_thing ; python_version > '3'", "absent-thing is missing"),
+        ("toy-dependency>=3", "all versions of toy-engine depend on toy-dependency>=3"),
+    ],
+)
+def test_a_wheel_that_this_host_lacks_is_named_and_nothing_is_installed(
+    site: Any, tmp_path: Path, needs: str, words: str
+) -> None:
+    here = site()
+    here.up()
+    broken = gapped(tmp_path / "gapped", here.small.port, needs)
+    here.do("import", str(broken.out), "--key", str(broken.public), "--quiet")
+    said = here.do("install", "--quiet", code=12)
+    assert "not complete on this host: " in said
+    assert words in said
+    installed = {b["bundle_id"][:3]: b["installed"] for b in here.json("status")["bundles"]}
+    assert installed == {"sma": True, "gap": False}
+
+
+def test_what_the_spec_leaves_out_is_no_gap(site: Any, tmp_path: Path) -> None:
+    here = site()
+    meant = gapped(tmp_path / "meant", here.small.port, exclude=("absent-thing",))
+    here.do("import", str(meant.out), "--key", str(meant.public), "--quiet")
+    here.do("install", "--quiet")
 
 
 def test_a_file_that_drifted_in_the_store_is_not_installed(site: Any) -> None:
