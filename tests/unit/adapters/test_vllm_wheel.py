@@ -62,6 +62,11 @@ class CacheConfig(Base):
     unknown: Elsewhere = None
     maybe: Literal["x"] | None = None
     quoted: "Literal['q']" = "q"
+    advised: Mode | str = "a"
+    optional: Optional[Literal["o"]] = None
+    several: list[Literal["model", "worker"]] | None = None
+    token: bool | str | None = None
+    wrapped: Annotated[Literal["stream"], 1] = "stream"
 """
 ARGS = """
 class EngineArgs:
@@ -79,6 +84,11 @@ class EngineArgs:
         group.add_argument("--maybe", **get_kwargs(CacheConfig)["maybe"])
         group.add_argument("--inherited", **cache_kwargs["inherited"])
         group.add_argument("--quoted", **cache_kwargs["quoted"])
+        group.add_argument("--advised", **cache_kwargs["advised"])
+        group.add_argument("--optional", **cache_kwargs["optional"])
+        group.add_argument("--several", **cache_kwargs["several"])
+        group.add_argument("--token", **cache_kwargs["token"])
+        group.add_argument("--wrapped", **cache_kwargs["wrapped"])
         group.add_argument("--literal", choices=["one", "two"], type=str)
         group.add_argument("--computed", choices=list(WHATEVER))
         group.add_argument("--switch", action=argparse.BooleanOptionalAction)
@@ -167,6 +177,11 @@ def test_variables_and_their_defaults() -> None:
         ("--maybe", ("None", "x")),
         ("--inherited", ("a", "b")),
         ("--quoted", ("q",)),
+        ("--advised", ()),
+        ("--optional", ("None", "o")),
+        ("--several", ()),
+        ("--token", ()),
+        ("--wrapped", ("stream",)),
         ("--literal", ("one", "two")),
         ("--computed", ()),
         ("--switch", ()),

@@ -19,6 +19,7 @@ def qwen35(
     return ModelFacts(
         name=name,
         format="safetensors",
+        model_type="qwen3_5_moe" if experts else "qwen3_5",
         groups=(
             LayerGroup(kind="full", layers=layers // 4, kv_heads=kv_heads, head_dim=256, v_head_dim=256),
             LayerGroup(

@@ -1,5 +1,7 @@
 """Does it fit, and what is said about it; against starts of real engines where they are published."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,7 +117,7 @@ def test_122b_at_fp8_on_two_h100_says_no_and_why() -> None:
     assert result is not None
     assert codes(findings) == {"fit-states": Level.ERROR}
     (no,) = findings
-    assert "max_num_seqs 1024 is more than the about 352 blocks" in no.what
+    assert "max_num_seqs is 1024, more than the about 352 blocks" in no.what
     assert "59.2 GiB weights" in no.what
     assert "for the KV cache" in no.what
     assert "Set max_num_seqs to 176 or less" in no.fix
@@ -188,10 +190,56 @@ def test_vllm_s_default_share_follows_its_version(version: str, share: float) ->
     assert result.usable_bytes == stated.usable_bytes
 
 
-def test_states_are_checked_from_0_20_on_and_only_with_graphs() -> None:
-    for version in ("0.17.1", "0.19.1"):
+@pytest.mark.parametrize("version", ["0.11.0", "0.16.0", "0.17.1"])
+def test_before_0_18_graphs_of_delta_nets_need_a_state_for_each_sequence(version: str) -> None:
+    """https://github.com/vllm-project/vllm/issues/34094: `assert num_cache_lines >= batch`."""
+    result, (no,) = tried(QWEN_122B_FP8, "H100", 2, version=version)
+    assert result is not None
+    assert (no.code, no.level) == ("fit-states", Level.ERROR)
+    assert f"vLLM {version} captures CUDA graphs for up to 512 sequences at once" in no.what
+    assert "59.2 GiB weights" in no.what
+    safe = int(re.findall(r"max_num_seqs to (\d+)", no.fix)[0])
+    assert not codes(tried(QWEN_122B_FP8, "H100", 2, version=version, max_num_seqs=safe)[1])
+    mamba = QWEN_122B_FP8.model_copy(update={"model_type": "granitemoehybrid"})
+    assert not codes(tried(mamba, "H100", 2, version=version)[1])
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--enforce-eager",),
+        ("--max-cudagraph-capture-size", "128"),
+        ("--cudagraph-capture-sizes", "1", "2", "4"),
+        ("--compilation-config", '{"cudagraph_mode": "PIECEWISE"}'),
+        ("-cc.cudagraph_mode=PIECEWISE",),
+        ("-O0",),
+    ],
+)
+def test_fewer_or_unknown_graphs_are_not_refused_before_0_18(args: tuple[str, ...]) -> None:
+    assert not codes(tried(QWEN_122B_FP8, "H100", 2, version="0.17.1", args=args)[1])
+
+
+def test_0_18_and_0_19_capture_fewer_graphs_instead() -> None:
+    for version in ("0.18.0", "0.19.1"):
         assert not codes(tried(QWEN_122B_FP8, "H100", 2, version=version)[1])
+
+
+def test_without_graphs_states_are_not_counted() -> None:
     assert not codes(tried(QWEN_122B_FP8, "H100", 2, args=("--enforce-eager",))[1])
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "count"),
+    [
+        (QWEN_35B_FP8, "NVIDIA H200", 1),
+        (QWEN_35B_FP8, "NVIDIA H100 80GB HBM3", 1),
+        (QWEN_35B_FP8, "NVIDIA H100 80GB HBM3", 2),
+        (QWEN_35B, "NVIDIA H100 80GB HBM3", 2),
+        (QWEN_122B_FP8, "NVIDIA H200", 2),
+    ],
+)
+def test_these_say_yes_on_0_17_1_as_well(model: ModelFacts, gpu: str, count: int) -> None:
+    assert not codes(tried(model, gpu, count, version="0.17.1")[1])
 
 
 def test_arguments_beat_the_spec_s_own_keys() -> None:
