@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.build.fetch import Fetched, Fetcher, check_own_wheel
@@ -31,8 +31,9 @@ from bundler.domain.proof import Proof
 from bundler.domain.spec import BundleSpec
 from bundler.errors import FormatError, IntegrityError, StateError, disk_errors
 from bundler.format import layout
+from bundler.format.blocks import block_size_for
 from bundler.format.codec import to_bytes
-from bundler.format.digests import digest_bytes
+from bundler.format.ingest import digest_bytes
 from bundler.format.requirements import requirements_text
 from bundler.format.rules import check_rules
 from bundler.format.shards import plan_volumes
@@ -105,7 +106,8 @@ def planned_volumes(spec: BundleSpec, lock: Lock, form: VolumeFormat) -> list[in
         for file in model.files
     ]
     files += [(layout.extra_path(extra.filename), extra.size or 0) for extra in lock.extras]
-    volumes = plan_volumes(sorted(files), spec.volumes.limit, form)
+    limit = spec.volumes.limit
+    volumes = plan_volumes(sorted(files), limit, form, block_size_for(limit))
     return [sum(piece.size for piece in volume) for volume in volumes]
 
 
@@ -158,7 +160,8 @@ def build(
     )
     with packer.alone():
         # The records lie beside the tool's wheel, in this build's own temporary folder.
-        volumes, entries = packer.pack([*fetched, *_records(spec, lock, tool_wheel.parent)])
+        files = [*fetched, *_records(spec, lock, tool_wheel.parent)]
+        volumes, entries = packer.pack(_with_blocks(files, packer.block_size, tools))
         bootstrap = BOOTSTRAP_FILE.read_bytes()
         manifest = _manifest(spec, lock, proof, volumes, entries)
         loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: read_me(manifest)}
@@ -184,6 +187,10 @@ def _check_against_lock(lock: Lock, fetched: Sequence[Fetched]) -> None:
                     f"{model.name}/{file.path}: {found} bytes, the lock says {file.size}",
                     hint="The source changed since the lock; make a new one with --relock.",
                 )
+
+
+def _with_blocks(files: Sequence[Fetched], block_size: int, tools: BuildTools) -> list[Fetched]:
+    return [replace(item, blob=tools.store.blocked(item.blob, block_size)) for item in files]
 
 
 def _records(spec: BundleSpec, lock: Lock, folder: Path) -> list[Fetched]:
@@ -225,6 +232,7 @@ def _manifest(
     if uv_wheel is None:
         raise FormatError("the lock has no wheel of uv for the target", hint="Use --relock.")
     return Manifest(
+        block_size=block_size_for(spec.volumes.limit),
         name=spec.name,
         description=spec.description,
         created=lock.created,

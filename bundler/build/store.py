@@ -14,11 +14,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from bundler.domain.manifest import MAX_BLOCK
 from bundler.errors import IntegrityError, disk_errors
-from bundler.format.digests import Digests, digest_file, git_blob_sha1, sha256_hex
+from bundler.format.digests import git_blob_sha1, sha256_hex
+from bundler.format.ingest import BlockDigests, Digests, digest_file
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,9 @@ class Blob:
 class ContentStore:
     """Holds downloaded bytes, each checked before it gets its name."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, block_size: int = MAX_BLOCK) -> None:
         self.root = root
+        self.block_size = block_size
 
     @contextmanager
     def held(self, wait_note: Callable[[str], None]) -> Iterator[None]:
@@ -74,6 +77,25 @@ class ContentStore:
             return None
         return Blob(path, digests, stored=True)
 
+    def blocked(self, blob: Blob, block_size: int) -> Blob:
+        """The same file with the digests of its blocks of `block_size` bytes.
+
+        They are as a rule those of the fetch; bundles with small volumes have smaller blocks.
+
+        Raises:
+            IntegrityError: the file is no longer what it was.
+        """
+        before = blob.digests
+        if before.block_size == block_size:
+            return blob
+        if before.size <= min(before.block_size, block_size):
+            return replace(blob, digests=replace(before, block_size=block_size))
+        with disk_errors("reading", blob.path):
+            digests = digest_file(blob.path, block_size)
+        if digests.sha256 != before.sha256:
+            raise IntegrityError(f"{blob.path}: changed while the bundle was built")
+        return replace(blob, digests=digests)
+
     def file(self, sha256: str) -> Path | None:
         """Where the bytes with this digest lie."""
         blob = self.get(sha256)
@@ -89,7 +111,7 @@ class ContentStore:
                 fetches it anew.
         """
         with disk_errors("reading", file):
-            digests = digest_file(file)
+            digests = digest_file(file, self.block_size)
             found_git = git_blob_sha1(file) if git_sha1 and sha256 is None else git_sha1
         if sha256 is not None and digests.sha256 != sha256:
             self._refuse(file, what, f"sha256 {sha256}", digests.sha256)
@@ -126,11 +148,17 @@ def _read_digests(path: Path) -> Digests | None:
     if not path.is_file() or not side.is_file():
         return None
     try:
-        digests = Digests(**json.loads(side.read_bytes()))
-    except (ValueError, TypeError, OSError):
+        found = json.loads(side.read_bytes())
+        blocks = tuple(BlockDigests(**block) for block in found.pop("blocks"))
+        digests = Digests(**found, blocks=blocks)
+    except (ValueError, TypeError, KeyError, AttributeError, OSError):
         return None
-    kinds = (type(digests.size), type(digests.sha256), type(digests.xxh3), type(digests.crc32))
-    return digests if kinds == (int, str, str, int) else None
+    kinds = [type(digests.size), type(digests.sha256), type(digests.xxh3), type(digests.block_size)]
+    for block in blocks:
+        kinds += [type(block.size), type(block.sha256), type(block.xxh3), type(block.crc32)]
+    sound = kinds == [int, str, str, int] * (len(blocks) + 1)
+    sizes = [block.size for block in blocks] if sound else []
+    return digests if sound and sizes and sum(sizes) == digests.size else None
 
 
 def _write_atomically(path: Path, data: bytes) -> None:

@@ -13,12 +13,23 @@ from bundler.domain.target import Target
 
 FORMAT_VERSION = 1
 MAX_BYTES = 2**62
+MIN_BLOCK, MAX_BLOCK = 2**12, 2**26
 Xxh128 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Kind = Literal["lock", "spec", "requirements", "wheel", "model", "file"]
 
 
+class Block(Record):
+    """A run of `Manifest.block_size` bytes of a file; the last one may be shorter.
+
+    Damage is located to a block, and blocks are hashed on all cores at once.
+    """
+
+    sha256: Sha256
+    xxh3: Xxh128
+
+
 class Part(Record):
-    """A run of an entry's bytes, stored as one member of one volume."""
+    """A run of an entry's blocks, stored as one member of one volume."""
 
     volume: str = Field(description="Volume file name.")
     member: str = Field(description="Name of the ZIP member.")
@@ -27,8 +38,6 @@ class Part(Record):
     )
     size: int = Field(ge=0, lt=MAX_BYTES, description="Bytes.")
     crc32: int = Field(ge=0, lt=2**32, description="CRC-32 as ZIP stores it.")
-    sha256: Sha256
-    xxh3: Xxh128
 
 
 class Entry(Record):
@@ -37,11 +46,14 @@ class Entry(Record):
     path: str = Field(description="Relative POSIX path in the bundle.")
     kind: Kind
     size: int = Field(ge=0, lt=MAX_BYTES)
-    sha256: Sha256
-    xxh3: Xxh128
+    sha256: Sha256 = Field(description="Of the whole file, as its origin states it.")
     origin: str = Field("", description="Where it came from.")
+    blocks: tuple[Block, ...] = Field(
+        min_length=1, description="Every block of the file, in order; an empty file has one."
+    )
     parts: tuple[Part, ...] = Field(
-        min_length=1, description="In order; together they are the file."
+        min_length=1,
+        description="In order; together they are the file. Each starts where a block does.",
     )
 
 
@@ -108,6 +120,7 @@ class Manifest(Record):
     """The bundle. Its SHA-256 names it; the signature is over its exact bytes."""
 
     format_version: int = FORMAT_VERSION
+    block_size: int = Field(ge=MIN_BLOCK, le=MAX_BLOCK, description="Bytes; a power of two.")
     name: Name
     description: str = ""
     created: str

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from bundler.domain.manifest import Entry, Manifest
 from bundler.errors import FormatError
 from bundler.format import layout
+from bundler.format.blocks import block_count
 from bundler.format.safepath import check_path, check_paths
 
 
@@ -29,8 +30,10 @@ def check_rules(manifest: Manifest) -> None:
 def _faults(manifest: Manifest) -> Iterator[str]:
     volumes = {volume.name: volume.size for volume in manifest.volumes}
     members: set[str] = set()
+    if manifest.block_size & (manifest.block_size - 1):
+        yield f"block_size {manifest.block_size} is no power of two"
     for entry in manifest.entries:
-        yield from _entry_faults(entry)
+        yield from _entry_faults(entry, manifest.block_size)
         for part in entry.parts:
             if part.volume not in volumes or part.offset + part.size > volumes[part.volume]:
                 yield f"{entry.path} points outside {part.volume}"
@@ -41,20 +44,25 @@ def _faults(manifest: Manifest) -> Iterator[str]:
     yield from _reference_faults(manifest)
 
 
-def _entry_faults(entry: Entry) -> Iterator[str]:
+def _entry_faults(entry: Entry, block_size: int) -> Iterator[str]:
     if not layout.may_lie(entry.kind, entry.path):
         yield f"{entry.path} is no place for a {entry.kind}"
     if sum(part.size for part in entry.parts) != entry.size:
         yield f"the parts of {entry.path} do not add up"
+    if len(entry.blocks) != block_count(entry.size, block_size):
+        yield f"{entry.path} has {len(entry.blocks)} blocks, which is not what its size gives"
+    if len(entry.blocks) == 1 and entry.blocks[0].sha256 != entry.sha256:
+        yield f"{entry.path} and its only block have different digests"
+    if any(part.size % block_size or not part.size for part in entry.parts[:-1]):
+        yield f"a part of {entry.path} does not end where a block does"
     count = len(entry.parts)
     for number, part in enumerate(entry.parts, 1):
         if part.member != layout.member_name(entry.path, number, count):
             yield f"part {number} of {entry.path} is misnamed"
         else:
             check_path(part.member)
-    only = entry.parts[0]
-    if count == 1 and (only.sha256, only.xxh3) != (entry.sha256, entry.xxh3):
-        yield f"{entry.path} and its only part have different digests"
+    if count > 1 and not entry.parts[-1].size:
+        yield f"the last part of {entry.path} is empty"
 
 
 def _reference_faults(manifest: Manifest) -> Iterator[str]:

@@ -31,7 +31,7 @@ from bundler.cli.console import SilentProgress
 from bundler.domain.manifest import Manifest
 from bundler.format import layout
 from bundler.format.codec import to_bytes
-from bundler.format.digests import digest_file
+from bundler.format.ingest import digest_file
 from tests.fakes.runtime import python_archive
 from tests.fakes.small_bundle import PYTHON, SmallBundle
 from tests.fakes.wheels import make_wheel

@@ -19,7 +19,7 @@ from bundler.deploy.root import Root
 from bundler.errors import FileAccessError, IntegrityError
 from bundler.format import layout
 from bundler.format.codec import parse_manifest
-from bundler.format.digests import digest_file
+from bundler.format.ingest import digest_file
 from bundler.ports import Completed
 from tests.fakes.runtime import python_archive
 from tests.fakes.small_bundle import PYTHON, TOY, SmallBundle

@@ -18,7 +18,8 @@ from bundler.errors import FormatError, MissingVolumeError, TrustError
 from bundler.format import layout
 from bundler.format.checksums import checksums
 from bundler.format.codec import parse_manifest, to_bytes
-from bundler.format.digests import digest_file, sha256_hex
+from bundler.format.digests import sha256_hex
+from bundler.format.ingest import digest_file
 from tests.fakes.gguf import gguf_bytes
 from tests.fakes.small_bundle import SmallBundle
 
