@@ -1,7 +1,7 @@
 """The connected side's content store: a file is there under its SHA-256, or it is not there.
 
 <root>/objects/ab/abcdef...        the bytes, read-only
-<root>/objects/ab/abcdef....json   size and further digests, so that nothing is hashed twice
+<root>/objects/ab/abcdef....json   size and digests of its blocks, so that nothing is hashed twice
 <root>/git/<sha1>                  the SHA-256 of a Hub file that is known by its git blob id
 <root>/partial/                    what is on its way; survives kill -9 and is resumed
 """
@@ -72,8 +72,17 @@ class ContentStore:
         if sha256 is None:
             return None
         path = self._object(sha256)
-        digests = _read_digests(path)
-        if digests is None or digests.sha256 != sha256 or path.stat().st_size != digests.size:
+        if not path.is_file():
+            return None
+        digests = _read_note(_note_of(path))
+        if digests is None:
+            # Reading it again costs less than fetching it again.
+            with disk_errors("reading", path):
+                digests = digest_file(path, self.block_size)
+            if digests.sha256 == sha256:
+                with disk_errors("writing", path):
+                    _write_atomically(_note_of(path), _note(digests))
+        if digests.sha256 != sha256 or path.stat().st_size != digests.size:
             return None
         return Blob(path, digests, stored=True)
 
@@ -120,9 +129,7 @@ class ContentStore:
         path = self._object(digests.sha256)
         with disk_errors("writing", path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write_atomically(
-                path.with_name(path.name + ".json"), json.dumps(asdict(digests)).encode()
-            )
+            _write_atomically(_note_of(path), _note(digests))
             file.replace(path)
             if git_sha1:
                 link = self.root / "git" / git_sha1
@@ -142,23 +149,26 @@ class ContentStore:
         )
 
 
-def _read_digests(path: Path) -> Digests | None:
+def _note_of(path: Path) -> Path:
+    return path.with_name(path.name + ".json")
+
+
+def _note(digests: Digests) -> bytes:
+    """What is kept beside an object: its digests, and the digest of these."""
+    text = json.dumps(asdict(digests))
+    return json.dumps({"digests": text, "check": sha256_hex(text.encode())}).encode()
+
+
+def _read_note(path: Path) -> Digests | None:
     """What stands beside an object; None when it cannot be relied on (a power cut, a full disk)."""
-    side = path.with_name(path.name + ".json")
-    if not path.is_file() or not side.is_file():
-        return None
     try:
-        found = json.loads(side.read_bytes())
-        blocks = tuple(BlockDigests(**block) for block in found.pop("blocks"))
-        digests = Digests(**found, blocks=blocks)
+        note = json.loads(path.read_bytes())
+        if sha256_hex(note["digests"].encode()) != note["check"]:
+            return None
+        found = json.loads(note["digests"])
+        return Digests(**{**found, "blocks": tuple(BlockDigests(**b) for b in found["blocks"])})
     except (ValueError, TypeError, KeyError, AttributeError, OSError):
         return None
-    kinds = [type(digests.size), type(digests.sha256), type(digests.xxh3), type(digests.block_size)]
-    for block in blocks:
-        kinds += [type(block.size), type(block.sha256), type(block.xxh3), type(block.crc32)]
-    sound = kinds == [int, str, str, int] * (len(blocks) + 1)
-    sizes = [block.size for block in blocks] if sound else []
-    return digests if sound and sizes and sum(sizes) == digests.size else None
 
 
 def _write_atomically(path: Path, data: bytes) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import xxhash
 from cryptography.hazmat.primitives import hashes
+from zlib_ng import zlib_ng
 
 from bundler.build.fetch import Fetched
 from bundler.errors import IntegrityError, disk_errors
@@ -127,7 +128,7 @@ def _copy(source: Fetched, start: int, blocks: Sequence[BlockDigests], out: _Out
     try:
         at = start
         for block in blocks:
-            quick, end = xxhash.xxh3_128(), at + block.size
+            quick, crc32, end = xxhash.xxh3_128(), 0, at + block.size
             while at < end:
                 buffer = out.buffer()
                 with disk_errors("reading", path):
@@ -135,9 +136,10 @@ def _copy(source: Fetched, start: int, blocks: Sequence[BlockDigests], out: _Out
                 if not count:
                     break
                 quick.update(buffer[:count])
+                crc32 = zlib_ng.crc32(buffer[:count], crc32)
                 out.put(buffer[:count])
                 at += count
-            if quick.hexdigest() != block.xxh3:
+            if (quick.hexdigest(), crc32) != (block.xxh3, block.crc32):
                 raise _changed(source)
     finally:
         os.close(handle)

@@ -18,6 +18,7 @@ from bundler.cli.app import run
 from bundler.deploy.root import Root
 from bundler.errors import FileAccessError, IntegrityError
 from bundler.format import layout
+from bundler.format.blocks import content_id
 from bundler.format.codec import parse_manifest
 from bundler.format.ingest import digest_file
 from bundler.ports import Completed
@@ -439,10 +440,10 @@ def test_killed_at_any_moment_the_same_command_continues(
 
 
 def the_model(root: Path) -> tuple[str, Path]:
-    """SHA-256 and stored path of the big model file."""
+    """SHA-256 and stored path of the big model file, which has several blocks."""
     manifest = parse_manifest(next((root / "bundles").glob(f"*/{layout.MANIFEST}")).read_bytes())
-    sha = next(e.sha256 for e in manifest.entries if e.path == "models/toy/toy.gguf")
-    return sha, root / "store" / sha[:2] / sha
+    entry = next(e for e in manifest.entries if e.path == "models/toy/toy.gguf")
+    return entry.sha256, Root(root).object(content_id(entry))
 
 
 def test_an_import_killed_between_the_last_part_and_the_name_is_finished(
@@ -478,7 +479,7 @@ def test_a_list_of_parts_does_not_outlive_its_file(
     with monkeypatch.context() as patch:
         patch.setattr("bundler.deploy.storing.StoreSink.write", cut_short)
         here.bring(code=130)
-    assert written == 1
+    assert written >= 1
     here.bring()
     assert digest_file(stored).sha256 == sha
     here.do("install", "--quiet")
