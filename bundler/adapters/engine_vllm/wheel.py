@@ -56,6 +56,11 @@ def read_facts(wheel: zipfile.ZipFile, version: str) -> EngineFacts:
     trees = [tree for name in sorted(names) if _FLAG_FILES.fullmatch(name)
              and (tree := read_source(wheel, name))]  # fmt: skip
     removed = _removed(registry)
+    flags, kv_types = server_flags(trees), _kv_types(trees)
+    if "--kv-cache-dtype" in flags:
+        # From 0.33 on its hint admits any text, for types that plugins register; vLLM still refuses
+        # what nobody registered (`_validate_cache_dtype` of vllm/config/cache.py).
+        flags["--kv-cache-dtype"] = kv_types
     variables = read_source(wheel, "vllm/envs.py")
     return EngineFacts(
         engine="vllm",
@@ -66,8 +71,8 @@ def read_facts(wheel: zipfile.ZipFile, version: str) -> EngineFacts:
         removed=removed,
         env=dict(_variables(variables)) if variables else {},
         deprecated_env=dict(_deprecated(variables)) if variables else {},
-        flags=server_flags(trees),
-        kv_cache_dtypes=_kv_types(trees),
+        flags=flags,
+        kv_cache_dtypes=kv_types,
         attention_backends=_attention_backends(wheel),
         deep_gemm=tuple(sorted(set(_deep_gemm_tags(names)))),
         moe_configs=tuple(

@@ -197,6 +197,12 @@ def test_flags_and_their_choices(flag: str, choices: tuple[str, ...]) -> None:
     assert FACTS.flags[flag] == choices
 
 
+def test_kv_cache_types_are_choices_where_the_hint_admits_any_text() -> None:
+    config = CONFIG.replace("cache_dtype: CacheDType", "cache_dtype: CacheDType | str")
+    assert config != CONFIG
+    assert read({"vllm/config/cache.py": config}).flags["--kv-cache-dtype"] == ("auto", "fp8")
+
+
 def test_nothing_else_is_taken_for_a_flag() -> None:
     assert not {"--secret", "positional", "--positional"} & set(FACTS.flags)
 
