@@ -29,7 +29,8 @@ from bundler.format.shards import Slice, member_names, plan_volumes
 from bundler.format.workers import in_parallel
 from bundler.ports import Member, Progress, Signer, Task, VolumeFormat
 
-WRITERS = 2
+# One waits for the disk while another reads and hashes.
+WRITERS = 4
 _MARKER = ".airbundle-build"
 
 

@@ -18,11 +18,11 @@ from zlib_ng import zlib_ng
 from bundler.build.fetch import Fetched
 from bundler.errors import IntegrityError, disk_errors
 from bundler.format.digests import sha256_file, sha256_hex
+from bundler.format.diskfile import CHUNK, DiskFile, aligned_buffer
 from bundler.format.ingest import BlockDigests
 from bundler.format.shards import Slice
 from bundler.ports import Member, Region, Task
 
-_CHUNK = 2**20
 _BUFFERS = 4
 
 
@@ -69,56 +69,74 @@ def write_volume(path: Path, draft: Draft, files: Sequence[Fetched], task: Task)
         IntegrityError: a source is no longer what it was.
         SpaceError, FileAccessError: of the disk.
     """
-    with disk_errors("writing", path), path.open("wb", buffering=0) as file:
+    with disk_errors("writing", path):
+        file = DiskFile(path)
+    try:
         with ThreadPoolExecutor(1) as hasher:
-            out = _Output(file.fileno(), path, hasher, task)
+            out = _Output(file, path, hasher, task)
             for region in draft.regions:
                 if region.member is None:
-                    out.put(memoryview(region.literal or b""))
+                    out.put(region.literal or b"")
                 else:
                     piece = draft.slices[region.member]
                     _copy(files[piece.file], piece.start, draft.blocks[region.member], out)
             sha256 = out.done()
         with disk_errors("writing", path):
-            os.fsync(file.fileno())
+            file.sync()
+    finally:
+        file.close()
     return sha256
 
 
 class _Output:
-    """Writes and hashes; hands out buffers that the hash is done with."""
+    """Gathers bytes in aligned buffers; full ones are written here and hashed on another core."""
 
-    def __init__(self, handle: int, path: Path, hasher: ThreadPoolExecutor, task: Task) -> None:
-        self._handle = handle
+    def __init__(self, file: DiskFile, path: Path, hasher: ThreadPoolExecutor, task: Task) -> None:
+        self._file = file
         self._path = path
         self._hasher = hasher
         self._task = task
         self._whole = hashes.Hash(hashes.SHA256())
-        self._buffers = [memoryview(bytearray(_CHUNK)) for _ in range(_BUFFERS)]
+        self._buffers = [aligned_buffer() for _ in range(_BUFFERS)]
         self._pending: list[Future[None] | None] = [None] * _BUFFERS
-        self._turn = 0
+        self._turn = self._filled = self._at = 0
 
-    def buffer(self) -> memoryview:
-        """The next buffer to fill and to put."""
-        self._turn = (self._turn + 1) % _BUFFERS
+    def room(self) -> memoryview:
+        """What is free of the buffer in use."""
+        return self._buffers[self._turn][self._filled :]
+
+    def took(self, count: int) -> None:
+        """`count` bytes were put into `room`."""
+        self._filled += count
+        if self._filled == CHUNK:
+            self._flush()
+
+    def put(self, data: bytes) -> None:
+        """Predicted bytes."""
+        while data:
+            room = self.room()
+            count = min(len(room), len(data))
+            room[:count] = data[:count]
+            data = data[count:]
+            self.took(count)
+
+    def done(self) -> str:
+        """Write the rest; the SHA-256 of all."""
+        self._flush()
+        self._hasher.shutdown(wait=True)
+        return self._whole.finalize().hex()
+
+    def _flush(self) -> None:
+        data = self._buffers[self._turn][: self._filled]
+        self._pending[self._turn] = self._hasher.submit(self._whole.update, data)
+        with disk_errors("writing", self._path):
+            self._file.write(data, self._at)
+        self._at += len(data)
+        self._task.advance(len(data))
+        self._turn, self._filled = (self._turn + 1) % _BUFFERS, 0
         pending = self._pending[self._turn]
         if pending is not None:
             pending.result()
-        return self._buffers[self._turn]
-
-    def put(self, data: memoryview) -> None:
-        """Write bytes: predicted ones, or the beginning of the last buffer."""
-        hashed = self._hasher.submit(self._whole.update, data)
-        self._pending[self._turn] = hashed
-        left = data
-        with disk_errors("writing", self._path):
-            while left:
-                left = left[os.write(self._handle, left) :]
-        self._task.advance(len(data))
-
-    def done(self) -> str:
-        """The SHA-256 of all that was put."""
-        self._hasher.shutdown(wait=True)
-        return self._whole.finalize().hex()
 
 
 def _copy(source: Fetched, start: int, blocks: Sequence[BlockDigests], out: _Output) -> None:
@@ -130,14 +148,14 @@ def _copy(source: Fetched, start: int, blocks: Sequence[BlockDigests], out: _Out
         for block in blocks:
             quick, crc32, end = xxhash.xxh3_128(), 0, at + block.size
             while at < end:
-                buffer = out.buffer()
+                room = out.room()[: end - at]
                 with disk_errors("reading", path):
-                    count = os.preadv(handle, [buffer[: end - at]], at)
+                    count = os.preadv(handle, [room], at)
                 if not count:
                     break
-                quick.update(buffer[:count])
-                crc32 = zlib_ng.crc32(buffer[:count], crc32)
-                out.put(buffer[:count])
+                quick.update(room[:count])
+                crc32 = zlib_ng.crc32(room[:count], crc32)
+                out.took(count)
                 at += count
             if (quick.hexdigest(), crc32) != (block.xxh3, block.crc32):
                 raise _changed(source)

@@ -11,7 +11,6 @@ it when its bytes are on the disk.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,11 +21,12 @@ from bundler.deploy.root import Root
 from bundler.domain.manifest import Entry, Manifest
 from bundler.errors import disk_errors
 from bundler.format.blocks import content_id
+from bundler.format.diskfile import DiskFile
 from bundler.format.volumes import BlockSpan
 
 # Written but not yet on the disk: what a power cut may cost.
 _UNSYNCED = 256 * 2**20
-# Handles that small files hold until they are synced; a process may have no more than 1024.
+# Files that stay open until they are synced; a process may have no more than 1024 handles.
 _MOST_OPEN = 128
 # Files are synced at once, so that the file system's journal takes many with one write.
 _SYNCERS = 4
@@ -34,13 +34,13 @@ _SYNCERS = 4
 
 @dataclass
 class _Incoming:
-    """A file on its way: which blocks are on the disk, which are written, and its open handle."""
+    """A file on its way: which blocks are on the disk, which are written, and its open file."""
 
     id: str
     entry: Entry
     listed: set[int] = field(default_factory=set)
     written: list[int] = field(default_factory=list)
-    handle: int | None = None
+    file: DiskFile | None = None
 
     @property
     def full(self) -> bool:
@@ -111,10 +111,7 @@ class StoreSink:
         """Put bytes in their place."""
         item = self._item(span)
         with disk_errors("writing", self._root.partial(item.id)):
-            handle = self._open(item)
-            while chunk:
-                count = os.pwrite(handle, chunk, at)
-                at, chunk = at + count, chunk[count:]
+            self._open(item).write(chunk, at)
 
     def good(self, span: BlockSpan) -> None:
         """Remember the block; from time to time bring what was written to the disk."""
@@ -147,7 +144,7 @@ class StoreSink:
     def _sync(self, item: _Incoming, blocks: list[int]) -> None:
         path = self._root.partial(item.id)
         with disk_errors("writing", path):
-            os.fdatasync(self._open(item))
+            self._open(item).sync()
             with self._lock, _list_of(path).open("a") as listed:
                 listed.write("".join(f"{index}\n" for index in blocks))
                 item.listed.update(blocks)
@@ -171,13 +168,13 @@ class StoreSink:
         path = self._root.object(id_)
         return path.is_file() and path.stat().st_size == entry.size
 
-    def _open(self, item: _Incoming) -> int:
+    def _open(self, item: _Incoming) -> DiskFile:
         with self._lock:
-            if item.handle is None:
-                item.handle = self._make(item)
-            return item.handle
+            if item.file is None:
+                item.file = self._make(item)
+            return item.file
 
-    def _make(self, item: _Incoming) -> int:
+    def _make(self, item: _Incoming) -> DiskFile:
         path = self._root.partial(item.id)
         with disk_errors("writing", path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -185,23 +182,21 @@ class StoreSink:
             if not sound:
                 _list_of(path).unlink(missing_ok=True)
                 item.listed.clear()
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            file = DiskFile(path, keep=sound)
             try:
                 if not sound:
-                    os.ftruncate(handle, 0)
-                    if item.entry.size:
-                        os.posix_fallocate(handle, 0, item.entry.size)
+                    file.allocate(item.entry.size)
             except BaseException:
-                os.close(handle)
+                file.close()
                 raise
         self._handles += 1
-        return handle
+        return file
 
     def _close(self, item: _Incoming) -> None:
         with self._lock:
-            if item.handle is not None:
-                os.close(item.handle)
-                item.handle = None
+            if item.file is not None:
+                item.file.close()
+                item.file = None
                 self._handles -= 1
 
     def _read_list(self, id_: str, entry: Entry) -> set[int]:

@@ -19,12 +19,12 @@ from bundler.domain.manifest import Block, Entry, Manifest, Part, VolumeEntry
 from bundler.domain.verdict import Damage
 from bundler.errors import FormatError, disk_errors
 from bundler.format.blocks import block_count
-from bundler.format.digests import CHUNK
+from bundler.format.diskfile import aligned_buffer
 from bundler.format.workers import in_parallel
 from bundler.ports import Member, Task, VolumeFormat
 
-# More gain nothing on the media that volumes lie on, and cost memory.
-READERS = min(os.cpu_count() or 1, 8)
+# A worker waits for the medium while others hash; more gain nothing, and cost memory.
+READERS = min(max(os.cpu_count() or 1, 4), 8)
 # What one worker takes at once: enough that opening the file costs nothing beside it.
 _BATCH = 32 * 2**20
 
@@ -187,7 +187,7 @@ class _Batch:
         task.advance(self.skipped)
         if not self.spans:
             return found
-        buffer = memoryview(bytearray(CHUNK))
+        buffer = aligned_buffer()
         with disk_errors("opening", self.path):
             handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
