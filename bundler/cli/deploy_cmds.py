@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,9 +18,11 @@ from bundler.cli.options import (
     UnsignedOption,
     root_folder,
 )
-from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.sizes import human
 from bundler.errors import IntegrityError, MissingVolumeError, StateError, disk_errors
+
+if TYPE_CHECKING:
+    from bundler.domain.manifest import VerifiedManifest
 
 
 def _who(verified: VerifiedManifest) -> str:
