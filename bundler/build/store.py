@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bundler.errors import IntegrityError, disk_errors
+from bundler.format.atomic import write_atomically
 from bundler.format.digests import Digests, digest_file, git_blob_sha1, sha256_hex
 
 
@@ -98,14 +97,13 @@ class ContentStore:
         path = self._object(digests.sha256)
         with disk_errors("writing", path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write_atomically(
+            write_atomically(
                 path.with_name(path.name + ".json"), json.dumps(asdict(digests)).encode()
             )
             file.replace(path)
             if git_sha1:
                 link = self.root / "git" / git_sha1
-                link.parent.mkdir(parents=True, exist_ok=True)
-                _write_atomically(link, digests.sha256.encode())
+                write_atomically(link, digests.sha256.encode())
         return Blob(path, digests, stored=True)
 
     def _object(self, sha256: str) -> Path:
@@ -131,12 +129,3 @@ def _read_digests(path: Path) -> Digests | None:
         return None
     kinds = (type(digests.size), type(digests.sha256), type(digests.xxh3), type(digests.crc32))
     return digests if kinds == (int, str, str, int) else None
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
