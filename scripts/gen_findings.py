@@ -12,6 +12,7 @@ GROUPS = (
     ("What breaks without a network", catalogue.OFFLINE_KINDS),
     ("Shared objects, libraries and the driver", catalogue.NATIVE_KINDS),
     ("Memory", catalogue.FIT_KINDS),
+    ("The spec itself", catalogue.SPEC_KINDS),
 )
 
 

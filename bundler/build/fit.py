@@ -42,7 +42,13 @@ def fit(
         placed = _place(service, model, target, engine, version)
         case = _calculate(placed, acceptance)
     except (Beyond, ValueError) as error:
-        return None, (finding("fit-unknown", service.name, f"{model.name}: {error}"),)
+        return None, (
+            finding(
+                "fit-unknown",
+                service.name,
+                f"{model.name}: {error}" if model.name != service.name else str(error),
+            ),
+        )
     return case.fit, judge(case)
 
 

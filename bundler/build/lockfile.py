@@ -7,7 +7,8 @@ from pathlib import Path
 from bundler.build.resolve import spec_digest
 from bundler.domain.lock import Lock
 from bundler.domain.spec import BundleSpec
-from bundler.errors import disk_errors
+from bundler.errors import FileAccessError, disk_errors
+from bundler.format.atomic import write_atomically
 from bundler.format.codec import parse_lock, to_bytes
 from bundler.format.requirements import addressed_requirements_text
 
@@ -48,13 +49,11 @@ def last_lock(path: Path) -> Lock | None:
 
 def write_lock(path: Path, lock: Lock) -> None:
     """Write both files, each atomically; lock.json, which counts, last."""
-    _write(requirements_file(path), addressed_requirements_text(lock.engine_wheels))
-    _write(path, to_bytes(lock))
-
-
-def _write(path: Path, data: bytes) -> None:
-    temporary = path.with_name(path.name + ".new")
+    requirements = requirements_file(path)
+    for place in (requirements, path):
+        if place.is_dir():
+            raise FileAccessError(f"{place}: is a folder", hint="Give another --lock.")
+    with disk_errors("writing", requirements):
+        write_atomically(requirements, addressed_requirements_text(lock.engine_wheels))
     with disk_errors("writing", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        temporary.replace(path)
+        write_atomically(path, to_bytes(lock))

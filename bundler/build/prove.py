@@ -80,7 +80,9 @@ class Prover:
         needs, about_native = self._native()
         findings += about_native
         return Proof(
-            findings=ranked(waived(findings, self.spec.waivers)),
+            findings=ranked(
+                [*waived(findings, self.spec.waivers), *unused(findings, self.spec.waivers)]
+            ),
             fits=tuple(fits),
             needs=needs.model_copy(update={"tools": tuple(tools.values())}),
             models=models,
@@ -211,6 +213,15 @@ def waived(findings: Sequence[Finding], waivers: Sequence[Waiver]) -> Iterator[F
         else:
             text = f"{item.what} (waived: {waiver.reason})"
             yield item.model_copy(update={"level": Level.WARNING, "what": text})
+
+
+def unused(findings: Sequence[Finding], waivers: Sequence[Waiver]) -> Iterator[Finding]:
+    """A note for each waiver that excuses no error."""
+    errors = [item for item in findings if item.level is Level.ERROR]
+    for waiver in waivers:
+        if not any(_concerns(waiver, item) for item in errors):
+            of = f" of {waiver.subject}" if waiver.subject else ""
+            yield finding("waiver-unused", "waivers", f"no {waiver.code}{of} is found")
 
 
 def _concerns(waiver: Waiver, item: Finding) -> bool:

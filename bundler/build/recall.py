@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TypeVar
 
 from bundler.domain.record import Record
 from bundler.errors import FormatError, disk_errors
+from bundler.format.atomic import write_atomically
 from bundler.format.codec import from_bytes, to_bytes
 
 R = TypeVar("R", bound=Record)
@@ -32,11 +32,8 @@ class Recall:
             return known
         record = make()
         path = self._path(kind, key)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
         with disk_errors("writing", path):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(to_bytes(record))
-            temporary.replace(path)
+            write_atomically(path, to_bytes(record))
         return record
 
     def find(self, kind: type[R], key: str) -> R | None:

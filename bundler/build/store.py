@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +17,7 @@ from pathlib import Path
 
 from bundler.domain.manifest import MAX_BLOCK
 from bundler.errors import IntegrityError, disk_errors
+from bundler.format.atomic import write_atomically
 from bundler.format.digests import git_blob_sha1, sha256_hex
 from bundler.format.ingest import BlockDigests, Digests, digest_file
 
@@ -81,7 +80,7 @@ class ContentStore:
                 digests = digest_file(path, self.block_size)
             if digests.sha256 == sha256:
                 with disk_errors("writing", path):
-                    _write_atomically(_note_of(path), _note(digests))
+                    write_atomically(_note_of(path), _note(digests))
         if digests.sha256 != sha256 or path.stat().st_size != digests.size:
             return None
         return Blob(path, digests, stored=True)
@@ -129,12 +128,11 @@ class ContentStore:
         path = self._object(digests.sha256)
         with disk_errors("writing", path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write_atomically(_note_of(path), _note(digests))
+            write_atomically(_note_of(path), _note(digests))
             file.replace(path)
             if git_sha1:
                 link = self.root / "git" / git_sha1
-                link.parent.mkdir(parents=True, exist_ok=True)
-                _write_atomically(link, digests.sha256.encode())
+                write_atomically(link, digests.sha256.encode())
         return Blob(path, digests, stored=True)
 
     def _object(self, sha256: str) -> Path:
@@ -169,12 +167,3 @@ def _read_note(path: Path) -> Digests | None:
         return Digests(**{**found, "blocks": tuple(BlockDigests(**b) for b in found["blocks"])})
     except (ValueError, TypeError, KeyError, AttributeError, OSError):
         return None
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

@@ -13,13 +13,13 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from bundler.errors import StateError, disk_errors
 from bundler.format import layout
+from bundler.format.atomic import write_atomically
 
 RELEASE_FILE = "release.json"
 ORDER_FILE = "order"
@@ -113,14 +113,8 @@ class Root:
 
     def write(self, path: Path, data: bytes) -> None:
         """Write a small record atomically and durably."""
-        self.make(path.parent)
-        temporary = path.with_name(path.name + ".new")
         with disk_errors("writing", path):
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            write_atomically(path, data)
 
     def pick_bundle(self, bundle_id: str | None) -> Path:
         """Record folder of the named bundle (its id or the beginning of one), or of the newest.

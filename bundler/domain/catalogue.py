@@ -210,9 +210,22 @@ FIT_KINDS = (
           "vLLM refuses it at start.", "Lower it, or set rope scaling as the model card says."),
 )  # fmt: skip
 
+SPEC_KINDS = (
+    _kind("waiver-unused", _N, "A waiver concerns no error of this plan",
+          "What it excused is gone, or its subject is another.",
+          "Remove it, so that it excuses nothing new one day."),
+)  # fmt: skip
+
 KINDS: dict[str, Kind] = {
     kind.code: kind
-    for kind in (*MODEL_KINDS, *ENGINE_KINDS, *OFFLINE_KINDS, *NATIVE_KINDS, *FIT_KINDS)
+    for kind in (
+        *MODEL_KINDS,
+        *ENGINE_KINDS,
+        *OFFLINE_KINDS,
+        *NATIVE_KINDS,
+        *FIT_KINDS,
+        *SPEC_KINDS,
+    )
 }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from bundler.domain import names
+from bundler.domain.catalogue import KINDS
 from bundler.domain.record import Name, Record
 from bundler.domain.sizes import MEDIA, human, parse_size
 from bundler.domain.sources import EngineRef, FileRef, ModelRef
@@ -211,6 +213,16 @@ class Waiver(Record):
     code: str = Field(max_length=100, description="Code of the finding.")
     subject: str | None = Field(None, description="Only for this subject; any when absent.")
     reason: str = Field(min_length=1, max_length=1000, description="Why it is no obstacle here.")
+
+    @field_validator("code")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        """A misspelt code would excuse nothing, and nobody would notice."""
+        if value not in KINDS:
+            near = difflib.get_close_matches(value, KINDS, 1)
+            nearest = f"; the nearest is {near[0]}" if near else ""
+            raise ValueError(f"no finding has this code{nearest} (docs/findings.md lists them)")
+        return value
 
 
 class BundleSpec(Record):

@@ -59,3 +59,8 @@ def test_explain_prints_the_kind(code: str, capsys: pytest.CaptureFixture[str]) 
 def test_explain_of_an_unknown_code_lists_the_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--explain", "no-such-code"]) == 2
     assert "arch-unknown" in capsys.readouterr().err
+
+
+def test_every_kind_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    assert [code for code in KINDS if f"### `{code}`" not in page] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 from bundler import wiring
 from bundler.build.lockfile import last_lock, read_lock, requirements_file, write_lock
 from bundler.domain.lock import LockedWheel
+from bundler.errors import FileAccessError
+from bundler.format.atomic import write_atomically
 from bundler.format.digests import sha256_hex
 from bundler.format.requirements import addressed_requirements_text
 from tests.fakes.simple_index import serving
@@ -42,6 +45,36 @@ def test_both_files_are_written_and_read_back(tmp_path: Path) -> None:
     assert read_lock(path, changed) is None
     assert last_lock(path) == lock
     assert last_lock(tmp_path / "none") is None
+
+
+@pytest.mark.parametrize("taken", ["my.lock.json", "my.lock.requirements.txt"])
+def test_a_folder_in_either_files_place_leaves_nothing_half_written(
+    tmp_path: Path, taken: str
+) -> None:
+    small = SmallBundle(tmp_path)
+    small.prepare()
+    lock = small.lock()
+    (tmp_path / taken).mkdir()
+    with pytest.raises(FileAccessError, match="is a folder"):
+        write_lock(tmp_path / "my.lock.json", lock)
+    assert [path.name for path in tmp_path.glob("my.lock*")] == [taken]
+
+
+def test_a_small_file_is_written_whole_or_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "record.json"
+    write_atomically(path, b"old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.slow

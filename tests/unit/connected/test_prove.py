@@ -10,6 +10,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from pydantic import ValidationError
 
 from bundler.adapters.engine_llamacpp import LlamaCppEngine
 from bundler.build.pipeline import build, make_lock, make_proof
@@ -124,6 +125,19 @@ def test_a_waiver_concerns_its_code_and_subject_alone() -> None:
     after = list(waived(found, [Waiver(code="jit-nvcc", subject="a", reason="there")]))
     assert [item.level for item in after] == [Level.WARNING, Level.ERROR, Level.ERROR]
     assert after[0].what == "x (waived: there)"
+
+
+def test_a_waiver_that_excuses_nothing_is_said(small: SmallBundle) -> None:
+    waivers = [{"code": "jit-nvcc", "reason": "nvcc is there"}]
+    proof = prove(small, waivers=waivers)
+    assert [item.what for item in proof.findings if item.code == "waiver-unused"] == [
+        "no jit-nvcc is found"
+    ]
+
+
+def test_a_waiver_of_no_known_code_is_refused(small: SmallBundle) -> None:
+    with pytest.raises(ValidationError, match="the nearest is pickle-refused"):
+        spec_of(small, waivers=[{"code": "pickle-refussed", "reason": "x"}])
 
 
 def test_a_broken_model_is_found(small: SmallBundle) -> None:
