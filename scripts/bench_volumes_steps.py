@@ -51,7 +51,8 @@ def build(work: Path, limit: int) -> None:
     if not (work / "k.key.pem").exists():
         wiring.generate_keys(work / "k.key.pem", work / "k.pub.pem")
     with packer.alone():
-        volumes, entries = packer.pack(files)
+        packed = packer.pack(files)
+        volumes, entries = packed.volumes, packed.entries
         packed = time.monotonic()
         manifest = Manifest(
             block_size=packer.block_size,

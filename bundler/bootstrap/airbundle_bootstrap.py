@@ -282,6 +282,7 @@ FORM = {
 # Where an entry of each kind lies.
 PLACES = {"lock": r"lock\.json\Z", "spec": r"spec\.json\Z", "requirements": r"requirements/[^/]+\Z"}
 PLACES.update({"wheel": r"wheels/[^/]+\Z", "model": r"models/.+\Z", "file": r"files/[^/]+\Z"})
+PLACES["parity"] = r"parity/[^/]+\Z"
 
 
 def parse_manifest(data):

@@ -11,11 +11,21 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.build.fetch import Fetched
+from bundler.build.parity import parity_room, parity_sets, write_parity
 from bundler.build.volumewriter import Draft, kept_volume, write_volume
-from bundler.domain.manifest import Block, Entry, LooseFile, Manifest, Part, VolumeEntry
+from bundler.domain.manifest import (
+    Block,
+    Entry,
+    LooseFile,
+    Manifest,
+    ParitySet,
+    Part,
+    VolumeEntry,
+)
 from bundler.domain.sizes import human
 from bundler.errors import SpaceError, StateError, disk_errors
 from bundler.format import layout
@@ -34,15 +44,26 @@ WRITERS = 4
 _MARKER = ".airbundle-build"
 
 
+@dataclass(frozen=True)
+class Packed:
+    """What the manifest says of the volumes."""
+
+    volumes: tuple[VolumeEntry, ...]
+    entries: tuple[Entry, ...]
+    parity: tuple[ParitySet, ...]
+
+
 class Packer:
     """Packs one bundle."""
 
     def __init__(
-        self, *, out: Path, limit: int, form: VolumeFormat, progress: Progress, bundle: str
-    ) -> None:
+        self, *, out: Path, limit: int, form: VolumeFormat, progress: Progress, bundle: str,
+        parity: int = 0,
+    ) -> None:  # fmt: skip
         self.out = out
         self.work = out.with_name(out.name + ".partial")
-        self._limit = limit
+        self._limit = limit - (parity_room(bundle, form) if parity else 0)
+        self._parity = parity
         self.block_size = block_size_for(limit)
         self._form = form
         self._progress = progress
@@ -73,7 +94,7 @@ class Packer:
                 ) from cause
             yield
 
-    def pack(self, files: Sequence[Fetched]) -> tuple[tuple[VolumeEntry, ...], tuple[Entry, ...]]:
+    def pack(self, files: Sequence[Fetched]) -> Packed:
         """Write the volumes and give what the manifest says of them.
 
         Raises:
@@ -86,19 +107,53 @@ class Packer:
         drafts = self._drafts(ordered)
         check_paths(draft.name for draft in drafts)
         check_paths(member.name for draft in drafts for member in draft.members)
-        self._check_room(sum(draft.size for draft in drafts))
-        self._remove_strangers({draft.name for draft in drafts})
+        sets = parity_sets(self._bundle, [draft.name for draft in drafts], self._parity)
+        largest = max((draft.size for draft in drafts), default=0)
+        # Parity is written twice: as it is coded, and then into its volume.
+        extra = 2 * largest * sum(len(one.parity) for one in sets)
+        self._check_room(sum(draft.size for draft in drafts) + extra)
+        names = [layout.parity_name(self._bundle, i, self._form.suffix)
+                 for i in range(1, 1 + sum(len(one.parity) for one in sets))]  # fmt: skip
+        self._remove_strangers({draft.name for draft in drafts} | set(names))
+        volumes = self._write_all(drafts, ordered, "pack")
+        entries = [*_entries(ordered, drafts)]
+        if sets:
+            with self._progress.task("parity", sum(draft.size for draft in drafts)) as task:
+                parity = [
+                    item
+                    for one in sets
+                    for item in write_parity(one, self.work, self.block_size, task)
+                ]
+            more = self._parity_drafts(parity, names)
+            volumes += self._write_all(more, parity, "pack parity")
+            entries += _entries(parity, more)
+            for item in parity:
+                item.blob.path.unlink()
+        return Packed(tuple(volumes), tuple(entries), sets)
 
+    def _write_all(
+        self, drafts: Sequence[Draft], files: Sequence[Fetched], label: str
+    ) -> list[VolumeEntry]:
         def write(draft: Draft, shared: Task) -> str:
-            return self._write(draft, ordered, shared)
+            return self._write(draft, files, shared)
 
-        with self._progress.task("pack", sum(draft.size for draft in drafts)) as task:
+        with self._progress.task(label, sum(draft.size for draft in drafts)) as task:
             sums = in_parallel(WRITERS, write, drafts, task)
-        volumes = tuple(
+        return [
             VolumeEntry(name=draft.name, size=draft.size, sha256=sha256)
             for draft, sha256 in zip(drafts, sums, strict=True)
-        )
-        return volumes, tuple(_entries(ordered, drafts))
+        ]
+
+    def _parity_drafts(self, parity: Sequence[Fetched], names: Sequence[str]) -> list[Draft]:
+        """One volume for each parity file."""
+        drafts = []
+        for number, (item, name) in enumerate(zip(parity, names, strict=True)):
+            blocks = item.blob.digests.blocks
+            member = Member(item.path, item.blob.digests.size, joined_crc32(blocks))
+            piece = Slice(number, 0, member.size)
+            regions = self._form.layout([member])
+            drafts.append(Draft(name, (piece,), (member,), (blocks,), regions))
+        return drafts
 
     def finish(self, manifest: Manifest, loose: dict[str, bytes], signer: Signer | None) -> str:
         """Write manifest, signature, checksums and loose files, and give the bundle its name.

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from bundler.build.fetch import Fetched, Fetcher, check_own_wheel
 from bundler.build.filled import filled
-from bundler.build.pack import Packer, loose_file
+from bundler.build.pack import Packed, Packer, loose_file
+from bundler.build.parity import parity_room, parity_sets
 from bundler.build.prove import Prover, refuse, waived_records
 from bundler.build.readme import read_me
 from bundler.build.recall import Recall
@@ -19,13 +20,11 @@ from bundler.build.tools import BuildTools
 from bundler.build.wheelcheck import check_wheels
 from bundler.domain.lock import Lock, LockedWheel
 from bundler.domain.manifest import (
-    Entry,
     Manifest,
     RuntimeFile,
     ShippedEngine,
     ShippedModel,
     ShippedTool,
-    VolumeEntry,
 )
 from bundler.domain.proof import Proof
 from bundler.domain.spec import BundleSpec
@@ -106,9 +105,12 @@ def planned_volumes(spec: BundleSpec, lock: Lock, form: VolumeFormat) -> list[in
         for file in model.files
     ]
     files += [(layout.extra_path(extra.filename), extra.size or 0) for extra in lock.extras]
-    limit = spec.volumes.limit
-    volumes = plan_volumes(sorted(files), limit, form, block_size_for(limit))
-    return [sum(piece.size for piece in volume) for volume in volumes]
+    limit, parity = spec.volumes.limit, spec.volumes.parity
+    room = limit - (parity_room(spec.name, form) if parity else 0)
+    volumes = plan_volumes(sorted(files), room, form, block_size_for(limit))
+    sizes = [sum(piece.size for piece in volume) for volume in volumes]
+    sets = parity_sets(spec.name, [str(number) for number in range(len(sizes))], parity)
+    return sizes + [max(sizes)] * sum(len(one.parity) for one in sets)
 
 
 def build(
@@ -157,13 +159,14 @@ def build(
         form=tools.form,
         progress=tools.progress,
         bundle=spec.name,
+        parity=spec.volumes.parity,
     )
     with packer.alone():
         # The records lie beside the tool's wheel, in this build's own temporary folder.
         files = [*fetched, *_records(spec, lock, tool_wheel.parent)]
-        volumes, entries = packer.pack(_with_blocks(files, packer.block_size, tools))
+        packed = packer.pack(_with_blocks(files, packer.block_size, tools))
         bootstrap = BOOTSTRAP_FILE.read_bytes()
-        manifest = _manifest(spec, lock, proof, volumes, entries)
+        manifest = _manifest(spec, lock, proof, packed)
         loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: read_me(manifest)}
         manifest = manifest.model_copy(
             update={"loose": tuple(loose_file(name, data) for name, data in sorted(loose.items()))}
@@ -225,8 +228,7 @@ def _manifest(
     spec: BundleSpec,
     lock: Lock,
     proof: Proof,
-    volumes: tuple[VolumeEntry, ...],
-    entries: tuple[Entry, ...],
+    packed: Packed,
 ) -> Manifest:
     uv_wheel = next((wheel for wheel in lock.tool_wheels if wheel.name == "uv"), None)
     if uv_wheel is None:
@@ -268,7 +270,8 @@ def _manifest(
         ),
         needs=proof.needs,
         waived=waived_records(proof, spec.waivers),
-        volumes=volumes,
+        volumes=packed.volumes,
+        parity=packed.parity,
         loose=(),
-        entries=entries,
+        entries=packed.entries,
     )

@@ -19,8 +19,9 @@ from bundler.domain.verdict import Damage
 from bundler.errors import SpaceError, TrustError, disk_errors
 from bundler.format import layout
 from bundler.format.codec import to_bytes
+from bundler.format.spans import block_numbers, placed_parts
 from bundler.format.trust import open_manifest
-from bundler.format.volumes import block_numbers, placed_parts, scan_volumes
+from bundler.format.volumes import scan_volumes
 from bundler.ports import Progress, Verifier, VolumeFormat
 
 KEY_FILE = "key.pem"

@@ -134,7 +134,7 @@ class Installer:
         check_glibc(manifest.needs)
         self.root.make(folder)
         self.progress.note("placing models and wheels")
-        for entry in manifest.entries:
+        for entry in manifest.payload:
             self._place(entry, folder)
         self.progress.note(f"installing {manifest.engine.distribution} {manifest.engine.version}")
         self._make_venv(folder, verified)
@@ -156,7 +156,7 @@ class Installer:
     def _check_store(self, verified: VerifiedManifest) -> None:
         """SHA-256 decided at the import; xxh3 finds what has drifted since."""
         manifest = verified.manifest
-        places = {entry.path: self.root.object(content_id(entry)) for entry in manifest.entries}
+        places = {entry.path: self.root.object(content_id(entry)) for entry in manifest.payload}
         with self.progress.task("check store", manifest.size) as task:
             drifted = drifted_entries(manifest, places, task)
         for entry in drifted:

@@ -41,7 +41,7 @@ class QuickCheck:
 def quick_check(root: Root, verified: VerifiedManifest, progress: Progress) -> QuickCheck:
     """Compare an imported bundle's stored files, and its release's own copies, with the manifest."""
     manifest = verified.manifest
-    stored = {entry.path: root.object(content_id(entry)) for entry in manifest.entries}
+    stored = {entry.path: root.object(content_id(entry)) for entry in manifest.payload}
     release = root.release(verified.bundle_id)
     # A release's files are links to the stored ones, except where links cannot be made.
     own = {path: release / path for path in stored if _is_own(release / path, stored[path])}

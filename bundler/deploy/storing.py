@@ -22,7 +22,7 @@ from bundler.domain.manifest import Entry, Manifest
 from bundler.errors import disk_errors
 from bundler.format.blocks import content_id
 from bundler.format.diskfile import DiskFile
-from bundler.format.volumes import BlockSpan
+from bundler.format.spans import BlockSpan
 
 # Written but not yet on the disk: what a power cut may cost.
 _UNSYNCED = 256 * 2**20
@@ -55,8 +55,8 @@ class StoreSink:
 
     def __init__(self, root: Root, manifest: Manifest) -> None:
         self._root = root
-        self._ids = {entry.path: content_id(entry) for entry in manifest.entries}
-        entries = {self._ids[entry.path]: entry for entry in manifest.entries}
+        self._ids = {entry.path: content_id(entry) for entry in manifest.payload}
+        entries = {self._ids[entry.path]: entry for entry in manifest.payload}
         self._incoming = {
             id_: _Incoming(id_, entry, self._read_list(id_, entry))
             for id_, entry in entries.items()
@@ -99,7 +99,7 @@ class StoreSink:
 
     def lacks(self, entry: Entry, index: int) -> bool:
         """Whether a block of a file is still to come."""
-        item = self._incoming.get(self._ids[entry.path])
+        item = self._incoming.get(self._ids.get(entry.path, ""))
         # Two paths may hold the same content: the first brings it.
         return item is not None and item.entry is entry and index not in item.listed
 

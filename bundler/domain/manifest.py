@@ -15,7 +15,8 @@ FORMAT_VERSION = 1
 MAX_BYTES = 2**62
 MIN_BLOCK, MAX_BLOCK = 2**12, 2**26
 Xxh128 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
-Kind = Literal["lock", "spec", "requirements", "wheel", "model", "file"]
+Kind = Literal["lock", "spec", "requirements", "wheel", "model", "file", "parity"]
+MAX_SHARES = 256
 
 
 class Block(Record):
@@ -54,6 +55,21 @@ class Entry(Record):
     parts: tuple[Part, ...] = Field(
         min_length=1,
         description="In order; together they are the file. Each starts where a block does.",
+    )
+
+
+class ParitySet(Record):
+    """Volumes that protect each other: as many of them may be lost as there are `parity` files.
+
+    Share *i* of a code of n = len(volumes) + len(parity) is volume *i*, filled up with zeros to the
+    length of the longest, then the parity files. `xor`: the parity is the exclusive or of all volumes.
+    `zfec`: a systematic Reed-Solomon code over GF(2^8) (https://github.com/tahoe-lafs/zfec).
+    """
+
+    code: Literal["xor", "zfec"]
+    volumes: tuple[str, ...] = Field(min_length=1, max_length=MAX_SHARES)
+    parity: tuple[str, ...] = Field(
+        min_length=1, max_length=MAX_SHARES, description="Paths of entries of kind `parity`."
     )
 
 
@@ -134,13 +150,21 @@ class Manifest(Record):
     needs: HostNeeds = Field(HostNeeds(), description="What the host must have.")
     waived: tuple[Waived, ...] = Field((), max_length=1000)
     volumes: tuple[VolumeEntry, ...]
+    parity: tuple[ParitySet, ...] = Field(
+        (), description="Each data volume is in one set, or none is."
+    )
     loose: tuple[LooseFile, ...]
     entries: tuple[Entry, ...]
 
     @property
+    def payload(self) -> tuple[Entry, ...]:
+        """The entries that are imported and installed: all but parity, which serves the journey."""
+        return tuple(entry for entry in self.entries if entry.kind != "parity")
+
+    @property
     def size(self) -> int:
-        """Bytes of all entries."""
-        return sum(entry.size for entry in self.entries)
+        """Bytes of the payload."""
+        return sum(entry.size for entry in self.payload)
 
 
 class VerifiedManifest(Record):

@@ -107,6 +107,13 @@ class Volumes(Record):
     )
     medium: Medium = Field("fat32", description="Medium that gives the size when `size` is absent.")
 
+    parity: int = Field(
+        0,
+        ge=0,
+        le=16,
+        description="Parity volumes: as many lost or damaged volumes can be rebuilt from the others.",
+    )
+
     @field_validator("size", mode="before")
     @classmethod
     def _size(cls, value: object) -> object:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bundler.domain.manifest import Entry, Manifest
+from bundler.domain.manifest import MAX_SHARES, Entry, Manifest
 from bundler.errors import FormatError
 from bundler.format import layout
 from bundler.format.blocks import block_count
@@ -42,6 +42,31 @@ def _faults(manifest: Manifest) -> Iterator[str]:
                 yield f"two members are named {part.member}"
             members.add(part.member.casefold())
     yield from _reference_faults(manifest)
+    yield from _parity_faults(manifest)
+
+
+def _parity_faults(manifest: Manifest) -> Iterator[str]:
+    files = {entry.path: entry for entry in manifest.entries if entry.kind == "parity"}
+    homes = {entry.parts[0].volume for entry in files.values()}
+    sizes = {volume.name: volume.size for volume in manifest.volumes if volume.name not in homes}
+    named = [path for one in manifest.parity for path in one.parity]
+    if sorted(named) != sorted(files):
+        yield "the parity sets do not name each parity file once"
+        return
+    covered = [name for one in manifest.parity for name in one.volumes]
+    if manifest.parity and sorted(covered) != sorted(sizes):
+        yield "the parity sets do not name each volume once"
+        return
+    if any(part.volume in homes for entry in manifest.payload for part in entry.parts):
+        yield "a volume holds parity and other files"
+    for one in manifest.parity:
+        longest = max(sizes[name] for name in one.volumes)
+        if any(files[path].size != longest for path in one.parity):
+            yield "a parity file is not as long as the longest volume of its set"
+        if (one.code == "xor") != (len(one.parity) == 1):
+            yield "xor has one parity file, zfec more"
+        if len(one.volumes) + len(one.parity) > MAX_SHARES and one.code == "zfec":
+            yield f"a parity set has over {MAX_SHARES} members"
 
 
 def _entry_faults(entry: Entry, block_size: int) -> Iterator[str]:

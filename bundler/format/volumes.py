@@ -15,60 +15,18 @@ from typing import Protocol
 
 from cryptography.hazmat.primitives import hashes
 
-from bundler.domain.manifest import Block, Entry, Manifest, Part, VolumeEntry
+from bundler.domain.manifest import Manifest, VolumeEntry
 from bundler.domain.verdict import Damage
-from bundler.errors import FormatError, disk_errors
-from bundler.format.blocks import block_count
+from bundler.errors import disk_errors
 from bundler.format.diskfile import aligned_buffer
+from bundler.format.spans import BlockSpan, Predicted, Span, placed_parts, volume_spans
 from bundler.format.workers import in_parallel
-from bundler.ports import Member, Task, VolumeFormat
+from bundler.ports import Task, VolumeFormat
 
 # A worker waits for the medium while others hash; more gain nothing, and cost memory.
 READERS = min(max(os.cpu_count() or 1, 4), 8)
 # What one worker takes at once: enough that opening the file costs nothing beside it.
 _BATCH = 32 * 2**20
-
-
-@dataclass(frozen=True)
-class PlacedPart:
-    """A part, its entry, and where in the entry's file it starts."""
-
-    entry: Entry
-    part: Part
-    start: int
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """A run of a volume's bytes that follows from the manifest."""
-
-    offset: int
-    size: int
-    label: str
-    literal: bytes
-
-
-@dataclass(frozen=True)
-class BlockSpan:
-    """Where a block of a file lies in a volume.
-
-    `index` is the block's number in its file, `start` where it begins there.
-    """
-
-    offset: int
-    size: int
-    label: str
-    entry: Entry
-    index: int
-    start: int
-
-    @property
-    def block(self) -> Block:
-        """What the manifest says of the block."""
-        return self.entry.blocks[self.index]
-
-
-Span = Predicted | BlockSpan
 
 
 class BlockSink(Protocol):
@@ -82,60 +40,6 @@ class BlockSink(Protocol):
 
     def good(self, span: BlockSpan) -> None:
         """The block is complete and its SHA-256 is right."""
-
-
-def placed_parts(manifest: Manifest) -> dict[str, list[PlacedPart]]:
-    """Volume name -> its parts in the order in which they lie."""
-    by_volume: dict[str, list[PlacedPart]] = {volume.name: [] for volume in manifest.volumes}
-    for entry in manifest.entries:
-        start = 0
-        for part in entry.parts:
-            by_volume[part.volume].append(PlacedPart(entry, part, start))
-            start += part.size
-    for parts in by_volume.values():
-        parts.sort(key=lambda placed: (placed.part.offset, placed.part.member))
-    return by_volume
-
-
-def volume_spans(
-    volume: VolumeEntry, parts: Sequence[PlacedPart], form: VolumeFormat, block_size: int
-) -> tuple[Span, ...]:
-    """Predict the volume's bytes.
-
-    Raises:
-        FormatError: the manifest places parts where the format would not.
-    """
-    members = [Member(p.part.member, p.part.size, p.part.crc32) for p in parts]
-    regions = form.layout(members)
-    offsets = [region.offset for region in regions if region.member is not None]
-    end = regions[-1].offset + regions[-1].size
-    if offsets != [p.part.offset for p in parts] or end != volume.size:
-        raise FormatError(f"manifest: the parts in {volume.name} do not lie as the format says")
-    spans: list[Span] = []
-    for region in regions:
-        if region.member is None:
-            spans.append(Predicted(region.offset, region.size, region.label, region.literal or b""))
-        else:
-            spans += _block_spans(parts[region.member], block_size)
-    return tuple(spans)
-
-
-def block_numbers(placed: PlacedPart, block_size: int) -> range:
-    """Numbers of the blocks in a part."""
-    first = placed.start // block_size
-    return range(first, first + block_count(placed.part.size, block_size))
-
-
-def _block_spans(placed: PlacedPart, block_size: int) -> Iterator[BlockSpan]:
-    """The blocks of a part; an empty file's part has its one empty block."""
-    entry, part = placed.entry, placed.part
-    for at in range(0, max(part.size, 1), block_size):
-        start = placed.start + at
-        size = min(block_size, part.size - at)
-        whole = len(entry.blocks) == 1
-        label = part.member if whole else f"{entry.path}: bytes {start} to {start + size - 1}"
-        index = start // block_size
-        yield BlockSpan(part.offset + at, size, label, entry, index, start)
 
 
 def scan_volumes(
@@ -160,6 +64,27 @@ def scan_volumes(
     Raises:
         FormatError: see `volume_spans`.
     """
+    found = find_faults(places, manifest, form, task, sink)
+    return list(dict.fromkeys(fault.damage for fault in found))
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Where a volume is wrong; no span when only its length is."""
+
+    volume: str
+    span: Span | None
+    damage: Damage
+
+
+def find_faults(
+    places: Mapping[str, Path],
+    manifest: Manifest,
+    form: VolumeFormat,
+    task: Task,
+    sink: BlockSink | None = None,
+) -> list[Fault]:
+    """As `scan_volumes`, span by span: of a truncated volume also those that are gone."""
     parts = placed_parts(manifest)
     batches: list[_Batch] = []
     for volume in manifest.volumes:
@@ -167,7 +92,7 @@ def scan_volumes(
             spans = volume_spans(volume, parts[volume.name], form, manifest.block_size)
             batches += _batches(places[volume.name], volume, spans, sink)
 
-    def check(batch: _Batch, shared: Task) -> list[Damage]:
+    def check(batch: _Batch, shared: Task) -> list[Fault]:
         return batch.check(shared, sink)
 
     return [found for one in in_parallel(READERS, check, batches, task) for found in one]
@@ -175,15 +100,16 @@ def scan_volumes(
 
 @dataclass(frozen=True)
 class _Batch:
-    """Spans of one volume for one worker; `size_fault` is what is wrong with the volume's length."""
+    """Spans of one volume for one worker; `known` is what its length tells already."""
 
     path: Path
+    volume: str
     spans: tuple[Span, ...]
     skipped: int = 0
-    size_fault: Damage | None = None
+    known: tuple[Fault, ...] = ()
 
-    def check(self, task: Task, sink: BlockSink | None) -> list[Damage]:
-        found = [self.size_fault] if self.size_fault else []
+    def check(self, task: Task, sink: BlockSink | None) -> list[Fault]:
+        found = list(self.known)
         task.advance(self.skipped)
         if not self.spans:
             return found
@@ -192,8 +118,8 @@ class _Batch:
             handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             for span in self.spans:
-                if fault := _check(handle, self.path.name, span, buffer, task, sink):
-                    found.append(fault)
+                if damage := _check(handle, self.volume, span, buffer, task, sink):
+                    found.append(Fault(self.volume, span, damage))
         finally:
             os.close(handle)
         return found
@@ -205,21 +131,22 @@ def _batches(
     with disk_errors("reading", path):
         size = path.stat().st_size
     if size != volume.size:
-        cut = next((span.label for span in spans if span.offset + span.size > size), "")
-        fault = Damage(
-            where=f"{path.name}: {cut}" if cut else path.name,
+        gone = [span for span in spans if span.offset + span.size > size]
+        damage = Damage(
+            where=f"{volume.name}: {gone[0].label}" if gone else volume.name,
             what="truncated" if size < volume.size else "longer than promised",
             expected=f"{volume.size} bytes", found=f"{size} bytes",
         )  # fmt: skip
-        yield _Batch(path, (), size_fault=fault)
+        known = tuple(Fault(volume.name, span, damage) for span in gone)
+        yield _Batch(path, volume.name, (), known=known or (Fault(volume.name, None, damage),))
     there = [span for span in spans if span.offset + span.size <= size]
     wanted = [span for span in there if sink is None or _is_wanted(span, sink)]
     skipped = volume.size - sum(span.size for span in wanted)
     for group in _grouped(wanted):
-        yield _Batch(path, tuple(group), skipped)
+        yield _Batch(path, volume.name, tuple(group), skipped)
         skipped = 0
     if skipped:
-        yield _Batch(path, (), skipped)
+        yield _Batch(path, volume.name, (), skipped)
 
 
 def _is_wanted(span: Span, sink: BlockSink) -> bool:

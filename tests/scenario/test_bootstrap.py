@@ -584,7 +584,8 @@ def tool_bundle(
         for path, (file, kind) in listed.items()
     ]
     with packer.alone():
-        volumes, entries = packer.pack(fetched)
+        packed = packer.pack(fetched)
+        volumes, entries = packed.volumes, packed.entries
         loose = {layout.BOOTSTRAP: BOOTSTRAP_FILE.read_bytes(), layout.READ_ME: b"read me\n"}
         data = json.loads(to_bytes(base)) | {
             "name": "toolbox",

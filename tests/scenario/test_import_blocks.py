@@ -19,7 +19,7 @@ from bundler.format import layout
 from bundler.format.blocks import content_id
 from bundler.format.codec import parse_manifest
 from bundler.format.digests import sha256_file
-from bundler.format.volumes import BlockSpan
+from bundler.format.spans import BlockSpan
 from tests.fakes.small_bundle import SmallBundle
 
 BIG = "models/toy/toy.gguf"
