@@ -83,6 +83,7 @@ def test_any_one_lost_volume_comes_back(one: SmallBundle, tmp_path: Path) -> Non
         assert rebuilt(tmp_path / name / "out") == {name: whole[name]}
 
 
+@pytest.mark.slow
 def test_any_two_lost_volumes_come_back(two: SmallBundle, tmp_path: Path) -> None:
     whole = original(two)
     for pair in itertools.combinations(whole, 2):
@@ -94,7 +95,9 @@ def test_any_two_lost_volumes_come_back(two: SmallBundle, tmp_path: Path) -> Non
         assert rebuilt(place / "out") == {name: whole[name] for name in pair}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 12))]
+)
 def test_damage_of_every_kind_comes_back(two: SmallBundle, tmp_path: Path, seed: int) -> None:
     """Flips anywhere, headers and directories included, truncations, swaps: up to two volumes."""
     noise = random.Random(seed)

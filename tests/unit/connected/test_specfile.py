@@ -160,6 +160,7 @@ def test_an_alias_that_stands_for_little_is_fine() -> None:
     assert spec.services[0].settings == spec.settings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
