@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
     from bundler.domain.model_facts import ModelFacts
     from bundler.domain.needs import Tool
+    from bundler.domain.shipping import Medium
     from bundler.domain.sources import IndexRef, ModelRef
     from bundler.domain.spec import Service
     from bundler.domain.target import Target
@@ -204,6 +205,13 @@ class HostProbe(Protocol):
 
     def facts(self) -> dict[str, str]:
         """Name -> value, for the receipt: kernel, processor, memory, glibc, GPUs and driver."""
+
+
+class MediumProbe(Protocol):
+    """Reads what a mounted medium is. Never raises: what cannot be read is empty."""
+
+    def medium(self, folder: Path) -> Medium:
+        """The medium that holds a folder."""
 
 
 class Signer(Protocol):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         EngineAdapter,
         HostIndex,
         HostProbe,
+        MediumProbe,
         ModelSource,
         Progress,
         ReportWriter,
@@ -99,6 +100,13 @@ def host() -> HostProbe:
     from bundler.adapters.probe_host import HostFacts
 
     return HostFacts()
+
+
+def medium_probe() -> MediumProbe:
+    """Reads which stick is mounted where."""
+    from bundler.adapters.probe_medium import LinuxMedia
+
+    return LinuxMedia()
 
 
 def _vllm() -> EngineAdapter:

@@ -16,8 +16,8 @@ import yaml
 from bundler.domain.lock import LockedFile, LockedModel
 from bundler.domain.sources import ModelRef
 from bundler.errors import FormatError, SourceError
-from bundler.format.digests import digest_file
 from bundler.format.globs import wanted
+from bundler.format.ingest import digest_file
 from bundler.format.safepath import check_path
 from bundler.ports import Task
 

@@ -265,19 +265,24 @@ def open_manifest(args):
 TEXT, SHA256 = r"[^\x00-\x1f\x7f-\x9f]{1,2000}\Z", r"[0-9a-f]{64}\Z"
 NAME = r"(?i)(?!(con|prn|aux|nul|com\d|lpt\d)(\.|\Z))[a-z0-9][a-z0-9._-]{0,63}\Z"
 FILE = {"name": TEXT, "size": int, "sha256": SHA256}
-PART = {"volume": TEXT, "member": TEXT, "offset": int, "size": int, "sha256": SHA256}
+PART = {"volume": TEXT, "member": TEXT, "offset": int, "size": int}
+BLOCK = {"sha256": SHA256}
+ENTRY = {"path": TEXT, "kind": TEXT, "size": int, "sha256": SHA256}
+ENTRY.update({"parts": [PART], "blocks": [BLOCK]})
 FORM = {
     "name": NAME,
+    "block_size": int,
     "target": {"python": r"3\.\d{1,3}\Z", "glibc": r"2\.\d{1,3}\Z", "arch": r"\w{1,19}\Z"},
     "tool": {"version": r"[\w.+!-]{1,64}\Z", "requirements": TEXT, "uv_wheel": TEXT},
     "files": [{"path": TEXT, "role": TEXT}],
     "volumes": [FILE],
     "loose": [FILE],
-    "entries": [{"path": TEXT, "kind": TEXT, "size": int, "sha256": SHA256, "parts": [PART]}],
+    "entries": [ENTRY],
 }
 # Where an entry of each kind lies.
 PLACES = {"lock": r"lock\.json\Z", "spec": r"spec\.json\Z", "requirements": r"requirements/[^/]+\Z"}
 PLACES.update({"wheel": r"wheels/[^/]+\Z", "model": r"models/.+\Z", "file": r"files/[^/]+\Z"})
+PLACES["parity"] = r"parity/[^/]+\Z"
 
 
 def parse_manifest(data):
@@ -332,7 +337,8 @@ def check_form(value, form, where):
 
 def check_manifest(manifest):
     """Raise ValueError for a manifest of the right form that contradicts itself or is unsafe."""
-    tool, entries = manifest["tool"], manifest["entries"]
+    tool, entries, step = manifest["tool"], manifest["entries"], manifest["block_size"]
+    require(2**12 <= step <= 2**26 and not step & (step - 1), "block_size is not as it must be")
     require(len(entries) <= MAX_ENTRIES, "over {} entries".format(MAX_ENTRIES))
     names = [item["name"] for item in manifest["volumes"] + manifest["loose"]]
     require(not any("/" in check_path(name) for name in names), "a path in place of a file name")
@@ -346,8 +352,12 @@ def check_manifest(manifest):
         whole, sizes = len(parts) == 1, [part["size"] for part in parts]
         require(parts and sum(sizes) == entry["size"], "the parts of {} do not add up".format(path))
         require(whole or min(sizes) > 0, "{}: an empty part".format(path))
-        same = not whole or parts[0]["sha256"] == entry["sha256"]
-        require(same, "{}: its only part has another sha256".format(path))
+        require(not any(size % step for size in sizes[:-1]), path + ": a part cut inside a block")
+        blocks = entry["blocks"]
+        right = len(blocks) == max(1, -(-entry["size"] // step))
+        require(right, "{}: the number of its blocks is wrong".format(path))
+        same = len(blocks) > 1 or blocks[0]["sha256"] == entry["sha256"]
+        require(same, "{}: its only block has another sha256".format(path))
         for number, part in enumerate(parts, 1):
             member = path if whole else "{}.part{}of{}".format(path, number, len(parts))
             require(part["member"] == member, "{}: a part with a wrong name".format(path))
@@ -364,12 +374,27 @@ def check_manifest(manifest):
 
 
 def parts_by_volume(manifest):
-    """Volume name -> its parts in the order in which they lie, each with its entry's path."""
+    """Volume name -> its parts in the order in which they lie, each with its blocks (see below)."""
     volumes = {volume["name"]: [] for volume in manifest["volumes"]}
     for entry in manifest["entries"]:
+        at = 0
         for part in entry["parts"]:
-            volumes[part["volume"]].append((part, entry["path"]))
+            blocks = blocks_of(manifest, entry, part, at)
+            volumes[part["volume"]].append((part, blocks))
+            at += part["size"]
     return {name: sorted(x, key=lambda pair: pair[0]["offset"]) for name, x in volumes.items()}
+
+
+def blocks_of(manifest, entry, part, start):
+    """Size, SHA-256 and name of each block of a part that begins `start` bytes into its file."""
+    step, found = manifest["block_size"], []
+    for at in range(0, max(part["size"], 1), step):
+        size, where = min(step, part["size"] - at), start + at
+        label = part["member"]
+        if len(entry["blocks"]) > 1:
+            label = "{}: bytes {} to {}".format(entry["path"], where, where + size - 1)
+        found.append((size, entry["blocks"][where // step]["sha256"], label))
+    return found
 
 
 def find_entry(manifest, path):
@@ -405,41 +430,32 @@ def digest_file(path, limit):
     return digest.hexdigest()
 
 
-def scan_volume(path, volume, parts, cut, progress, pool):
-    """One pass over a volume, digests of the whole and of each part. Gives what is wrong.
-
-    `cut` has, for each file in several parts, those not read yet and the digest of those before.
-    """
+def scan_volume(path, volume, parts, progress, pool):
+    """One pass over a volume, digests of the whole and of each block. Gives what is wrong."""
     name, size = volume["name"], os.path.getsize(path)
     runs, at, bad, whole = [], 0, [], hashlib.sha256()
-    for part, owner in parts:
-        runs += [(part["offset"] - at, None, None), (part["size"], part, owner)]
+    for part, blocks in parts:
+        runs += [(part["offset"] - at, None, "ZIP directory")] + blocks
         at = part["offset"] + part["size"]
-    runs.append((volume["size"] - at, None, None))
+    runs.append((volume["size"] - at, None, "ZIP directory"))
     at = 0
     with open(path, "rb", buffering=0) as file:
-        for length, part, owner in runs:
+        for length, wanted, label in runs:
             at += length
-            label = part["member"] if part else "ZIP directory"
             if at > size:
                 text = "{}: {}: truncated, {} bytes of {}"
                 return bad + [text.format(name, label, size, volume["size"])]
-            digest, others = hashlib.sha256(), [whole]
-            unread, joined = cut.get(owner, ([], None))
-            if unread and unread[0] is part:
-                others.append(joined)
-                del unread[0]
+            digest = hashlib.sha256()
             try:
                 for chunk in read_run(file, length):
-                    other_cores = [pool.submit(other.update, chunk) for other in others]
+                    other_core = pool.submit(whole.update, chunk)
                     digest.update(chunk)
-                    for other_core in other_cores:
-                        other_core.result()
+                    other_core.result()
                     progress.advance(len(chunk))
             except OSError as cause:
                 message = "{}: {}: cannot be read: {}".format(path, label, cause.strerror)
                 raise Error(FILE_ACCESS, message, "Copy it again, or use another medium.")
-            if part and digest.hexdigest() != part["sha256"]:
+            if wanted and digest.hexdigest() != wanted:
                 bad.append("{}: {}: changed".format(name, label))
     if size > at:
         bad.append("{}: longer than promised, {} bytes, not {}".format(name, size, at))
@@ -448,28 +464,21 @@ def scan_volume(path, volume, parts, cut, progress, pool):
     return bad
 
 
-def read_entry(args, entry):
+def read_entry(args, manifest, entry):
     """The bytes of a file of the bundle, in chunks. They count once the last came without an Error."""
-    whole = hashlib.sha256()
+    start = 0
     for part in entry["parts"]:
-        digest = hashlib.sha256()
         with open(os.path.join(args.dir, part["volume"]), "rb", buffering=0) as file:
             file.seek(part["offset"])
-            for chunk in read_run(file, part["size"]):
-                digest.update(chunk)
-                whole.update(chunk)
-                yield chunk
-        if digest.hexdigest() != part["sha256"]:
-            where = "{}: {}: changed".format(part["volume"], part["member"])
-            raise Error(INTEGRITY, where, AGAIN)
-    check_joined(entry, whole)
-
-
-def check_joined(entry, digest):
-    """Refuse a manifest whose word on a whole file is not that on its parts."""
-    if digest.hexdigest() != entry["sha256"]:
-        text = entry["path"] + ": each part is as signed, but together they are another file"
-        raise Error(INTEGRITY, text, REBUILD)
+            for size, wanted, label in blocks_of(manifest, entry, part, start):
+                digest = hashlib.sha256()
+                for chunk in read_run(file, size):
+                    digest.update(chunk)
+                    yield chunk
+                if digest.hexdigest() != wanted:
+                    where = "{}: {}: changed".format(part["volume"], label)
+                    raise Error(INTEGRITY, where, AGAIN)
+        start += part["size"]
 
 
 def beside(args, manifest, digest, signature_digest):
@@ -498,12 +507,10 @@ def command_verify(args):
     there = {name for name in os.listdir(args.dir) if os.path.isfile(os.path.join(args.dir, name))}
     volumes = [volume for volume in manifest["volumes"] if volume["name"] in there]
     progress = Progress("verify", sum(volume["size"] for volume in volumes))
-    entries = [entry for entry in manifest["entries"] if len(entry["parts"]) > 1]
-    cut = {entry["path"]: (list(entry["parts"]), hashlib.sha256()) for entry in entries}
     with ThreadPoolExecutor(2) as pool:
         for volume in volumes:
             path = os.path.join(args.dir, volume["name"])
-            bad += scan_volume(path, volume, parts[volume["name"]], cut, progress, pool)
+            bad += scan_volume(path, volume, parts[volume["name"]], progress, pool)
     progress.show()
     missing = sorted(known - there)
     for line in bad + ["missing: " + name for name in missing]:
@@ -516,13 +523,6 @@ def command_verify(args):
         raise Error(INTEGRITY, bad[0] + more, AGAIN)
     if missing:
         raise Error(MISSING, "missing: " + ", ".join(missing), "Copy them beside the others.")
-    for entry in entries:
-        unread, joined = cut[entry["path"]]
-        if not unread:
-            check_joined(entry, joined)
-        else:  # its parts do not lie in order: read it again
-            for _ in read_entry(args, entry):
-                pass
     size, seconds = human(progress.done), time.monotonic() - began
     line = "bundle {} OK: {} volumes, {}, every byte as signed, {:.1f} s"
     if not signature_digest:
@@ -630,13 +630,13 @@ def command_check(args):
 # ---- install: only below ROOT; the launcher is switched last, by one rename. ----
 
 
-def store_entry(args, entry, path):
-    """Bring one file of the bundle to `path`, each part checked by its SHA-256 on the way."""
+def store_entry(args, manifest, entry, path):
+    """Bring one file of the bundle to `path`, each block checked by its SHA-256 on the way."""
     if os.path.isfile(path) and os.path.getsize(path) == entry["size"]:
         if digest_file(path, entry["size"]) == entry["sha256"]:
             return path  # from a run that was interrupted
     with open(path + ".new", "wb") as out:
-        for chunk in read_entry(args, entry):
+        for chunk in read_entry(args, manifest, entry):
             out.write(chunk)
     os.rename(path + ".new", path)
     return path
@@ -715,13 +715,13 @@ def remove(path):
         shutil.rmtree(path)
 
 
-def make_runtime(args, entry, root, work):
+def make_runtime(args, manifest, entry, root, work):
     """Unpack the carried Python once; gives its python3."""
     home = os.path.join(root, "runtime", entry["sha256"][:12])
     python = os.path.join(home, "python", "bin", "python3")
     if not os.path.exists(python):
         say("unpacking the carried Python", "파이썬 설치")
-        archive = store_entry(args, entry, os.path.join(work, "runtime.tar"))
+        archive = store_entry(args, manifest, entry, os.path.join(work, "runtime.tar"))
         remove(home + ".partial")
         remove(home)
         os.makedirs(home + ".partial")
@@ -750,7 +750,7 @@ def make_tool(args, manifest, folder, root, lock):
     os.makedirs(os.path.join(work, "wheels"), exist_ok=True)
     requirements = find_entry(manifest, tool["requirements"])
     need_volumes(args, [requirements])
-    listed = store_entry(args, requirements, os.path.join(work, "tool.txt"))
+    listed = store_entry(args, manifest, requirements, os.path.join(work, "tool.txt"))
     with open(listed, "rb") as file:
         hashes = set(re.findall("sha256:([0-9a-f]{64})", file.read().decode("utf-8", "replace")))
     wheels = [x for x in manifest["entries"] if x["kind"] == "wheel" and x["sha256"] in hashes]
@@ -762,11 +762,13 @@ def make_tool(args, manifest, folder, root, lock):
     paths = {}
     for entry in wheels + [uv_wheel]:
         name = os.path.basename(entry["path"])
-        paths[entry["path"]] = store_entry(args, entry, os.path.join(work, "wheels", name))
+        paths[entry["path"]] = store_entry(
+            args, manifest, entry, os.path.join(work, "wheels", name)
+        )
     uv = os.path.join(work, "uv")
     unpack(uv_wheel["path"], unpack_uv, paths[uv_wheel["path"]], uv)
     minor = manifest["target"]["python"]
-    python = make_runtime(args, runtime, root, work) if runtime else find_python(minor)
+    python = make_runtime(args, manifest, runtime, root, work) if runtime else find_python(minor)
     say("making the environment, offline", "환경 설치")
     remove(folder)
     os.makedirs(folder)

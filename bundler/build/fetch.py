@@ -17,7 +17,7 @@ from bundler.domain.lock import Lock, LockedExtra, LockedFile, LockedModel, Lock
 from bundler.domain.sizes import human
 from bundler.errors import FormatError, IntegrityError, ResolveError, SourceError, SpaceError
 from bundler.format import layout
-from bundler.format.digests import digest_file
+from bundler.format.ingest import digest_file
 from bundler.format.workers import Idle, in_parallel
 from bundler.ports import Downloader, ModelSource, Progress, Task
 
@@ -109,7 +109,8 @@ class Fetcher:
         def bring(task: Task) -> Blob:
             if extra.origin.startswith("http"):
                 return self._download(extra.origin, extra.filename, extra.sha256, task)
-            return _in_place(self.base / extra.origin, extra.origin, extra.sha256, task)
+            place = self.base / extra.origin
+            return _in_place(place, extra.origin, extra.sha256, task, self.store.block_size)
 
         return _Job(
             path=layout.extra_path(extra.filename),
@@ -132,7 +133,7 @@ class Fetcher:
                 )
             if model.source != "hub":
                 path = self.sources[model.source]().fetch(model, file, self.base, self.base, task)
-                return _in_place(path, what, file.sha256, task)
+                return _in_place(path, what, file.sha256, task, self.store.block_size)
             folder = self.store.partial(f"{model.origin}@{model.revision}")
             path = self.sources["hub"]().fetch(model, file, folder, self.base, task)
             return self.store.admit(path, what, sha256=file.sha256, git_sha1=file.git_sha1)
@@ -190,11 +191,10 @@ class _Job:
         return Fetched(self.path, self.kind, self.origin, blob)
 
 
-def _in_place(path: Path, what: str, sha256: str | None, task: Task) -> Blob:
+def _in_place(path: Path, what: str, sha256: str | None, task: Task, block_size: int) -> Blob:
     if not path.is_file():
         raise SourceError(f"{what}: {path}: no such file")
-    digests = digest_file(path)
-    task.advance(digests.size)
+    digests = digest_file(path, block_size, task.advance)
     if sha256 is not None and digests.sha256 != sha256:
         raise IntegrityError(
             f"{what}: {path} changed (expected sha256 {sha256}, found {digests.sha256})",

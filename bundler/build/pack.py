@@ -9,63 +9,62 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import xxhash
-from cryptography.hazmat.primitives import hashes
-
 from bundler.build.fetch import Fetched
-from bundler.domain.manifest import Entry, LooseFile, Manifest, Part, VolumeEntry
+from bundler.build.parity import parity_room, parity_sets, write_parity
+from bundler.build.volumewriter import Draft, kept_volume, write_volume
+from bundler.domain.manifest import (
+    Block,
+    Entry,
+    LooseFile,
+    Manifest,
+    ParitySet,
+    Part,
+    VolumeEntry,
+)
 from bundler.domain.sizes import human
-from bundler.errors import IntegrityError, SpaceError, StateError, disk_errors
+from bundler.errors import SpaceError, StateError, disk_errors
 from bundler.format import layout
+from bundler.format.blocks import block_count, block_size_for
 from bundler.format.checksums import checksums
 from bundler.format.codec import to_bytes
-from bundler.format.digests import Digests, digest_chunks, digest_file, read_chunks, sha256_hex
+from bundler.format.digests import sha256_hex
+from bundler.format.ingest import BlockDigests, joined_crc32
 from bundler.format.safepath import check_paths
 from bundler.format.shards import Slice, member_names, plan_volumes
 from bundler.format.workers import in_parallel
-from bundler.ports import Member, Progress, Region, Signer, Task, VolumeFormat
+from bundler.ports import Member, Progress, Signer, Task, VolumeFormat
 
-WRITERS = 2
+# One waits for the disk while another reads and hashes.
+WRITERS = 4
 _MARKER = ".airbundle-build"
 
 
 @dataclass(frozen=True)
-class Draft:
-    """A planned volume: its name, members and their data."""
+class Packed:
+    """What the manifest says of the volumes."""
 
-    name: str
-    slices: tuple[Slice, ...]
-    members: tuple[Member, ...]
-    digests: tuple[Digests, ...]
-    regions: tuple[Region, ...]
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return self.regions[-1].offset + self.regions[-1].size
-
-    @property
-    def identity(self) -> str:
-        """Digest of everything that decides the volume's bytes."""
-        text = repr([(m.name, d.sha256) for m, d in zip(self.members, self.digests, strict=True)])
-        return sha256_hex(text.encode())
+    volumes: tuple[VolumeEntry, ...]
+    entries: tuple[Entry, ...]
+    parity: tuple[ParitySet, ...]
 
 
 class Packer:
     """Packs one bundle."""
 
     def __init__(
-        self, *, out: Path, limit: int, form: VolumeFormat, progress: Progress, bundle: str
-    ) -> None:
+        self, *, out: Path, limit: int, form: VolumeFormat, progress: Progress, bundle: str,
+        parity: int = 0,
+    ) -> None:  # fmt: skip
         self.out = out
         self.work = out.with_name(out.name + ".partial")
-        self._limit = limit
+        self._limit = limit - (parity_room(bundle, form) if parity else 0)
+        self._parity = parity
+        self.block_size = block_size_for(limit)
         self._form = form
         self._progress = progress
         self._bundle = bundle
@@ -95,7 +94,7 @@ class Packer:
                 ) from cause
             yield
 
-    def pack(self, files: Sequence[Fetched]) -> tuple[tuple[VolumeEntry, ...], tuple[Entry, ...]]:
+    def pack(self, files: Sequence[Fetched]) -> Packed:
         """Write the volumes and give what the manifest says of them.
 
         Raises:
@@ -108,19 +107,53 @@ class Packer:
         drafts = self._drafts(ordered)
         check_paths(draft.name for draft in drafts)
         check_paths(member.name for draft in drafts for member in draft.members)
-        self._check_room(sum(draft.size for draft in drafts))
-        self._remove_strangers({draft.name for draft in drafts})
+        sets = parity_sets(self._bundle, [draft.name for draft in drafts], self._parity)
+        largest = max((draft.size for draft in drafts), default=0)
+        # Parity is written twice: as it is coded, and then into its volume.
+        extra = 2 * largest * sum(len(one.parity) for one in sets)
+        self._check_room(sum(draft.size for draft in drafts) + extra)
+        names = [layout.parity_name(self._bundle, i, self._form.suffix)
+                 for i in range(1, 1 + sum(len(one.parity) for one in sets))]  # fmt: skip
+        self._remove_strangers({draft.name for draft in drafts} | set(names))
+        volumes = self._write_all(drafts, ordered, "pack")
+        entries = [*_entries(ordered, drafts)]
+        if sets:
+            with self._progress.task("parity", sum(draft.size for draft in drafts)) as task:
+                parity = [
+                    item
+                    for one in sets
+                    for item in write_parity(one, self.work, self.block_size, task)
+                ]
+            more = self._parity_drafts(parity, names)
+            volumes += self._write_all(more, parity, "pack parity")
+            entries += _entries(parity, more)
+            for item in parity:
+                item.blob.path.unlink()
+        return Packed(tuple(volumes), tuple(entries), sets)
 
+    def _write_all(
+        self, drafts: Sequence[Draft], files: Sequence[Fetched], label: str
+    ) -> list[VolumeEntry]:
         def write(draft: Draft, shared: Task) -> str:
-            return self._write(draft, ordered, shared)
+            return self._write(draft, files, shared)
 
-        with self._progress.task("pack", sum(draft.size for draft in drafts)) as task:
+        with self._progress.task(label, sum(draft.size for draft in drafts)) as task:
             sums = in_parallel(WRITERS, write, drafts, task)
-        volumes = tuple(
+        return [
             VolumeEntry(name=draft.name, size=draft.size, sha256=sha256)
             for draft, sha256 in zip(drafts, sums, strict=True)
-        )
-        return volumes, tuple(_entries(ordered, drafts))
+        ]
+
+    def _parity_drafts(self, parity: Sequence[Fetched], names: Sequence[str]) -> list[Draft]:
+        """One volume for each parity file."""
+        drafts = []
+        for number, (item, name) in enumerate(zip(parity, names, strict=True)):
+            blocks = item.blob.digests.blocks
+            member = Member(item.path, item.blob.digests.size, joined_crc32(blocks))
+            piece = Slice(number, 0, member.size)
+            regions = self._form.layout([member])
+            drafts.append(Draft(name, (piece,), (member,), (blocks,), regions))
+        return drafts
 
     def finish(self, manifest: Manifest, loose: dict[str, bytes], signer: Signer | None) -> str:
         """Write manifest, signature, checksums and loose files, and give the bundle its name.
@@ -151,18 +184,22 @@ class Packer:
 
     def _drafts(self, files: Sequence[Fetched]) -> list[Draft]:
         sizes = [(item.path, item.blob.digests.size) for item in files]
-        volumes = plan_volumes(sizes, self._limit, self._form)
+        volumes = plan_volumes(sizes, self._limit, self._form, self.block_size)
         names = member_names(sizes, volumes)
         drafts = []
         for number, slices in enumerate(volumes, 1):
-            digests = tuple(_slice_digests(files[piece.file], piece) for piece in slices)
+            blocks = tuple(self._blocks(files[piece.file], piece) for piece in slices)
             members = tuple(
-                Member(names[piece], piece.size, digest.crc32)
-                for piece, digest in zip(slices, digests, strict=True)
+                Member(names[piece], piece.size, joined_crc32(of_piece))
+                for piece, of_piece in zip(slices, blocks, strict=True)
             )
             name = layout.volume_name(self._bundle, number, len(volumes), self._form.suffix)
-            drafts.append(Draft(name, slices, members, digests, self._form.layout(members)))
+            drafts.append(Draft(name, slices, members, blocks, self._form.layout(members)))
         return drafts
+
+    def _blocks(self, item: Fetched, piece: Slice) -> tuple[BlockDigests, ...]:
+        first = piece.start // self.block_size
+        return item.blob.digests.blocks[first : first + block_count(piece.size, self.block_size)]
 
     def _check_room(self, need: int) -> None:
         with disk_errors("creating", self.work):
@@ -184,80 +221,29 @@ class Packer:
     def _write(self, draft: Draft, files: Sequence[Fetched], task: Task) -> str:
         path = self.work / draft.name
         done = path.with_name(path.name + ".done")
-        kept = _kept(path, done, draft)
+        kept = kept_volume(path, done, draft)
         if kept:
             task.advance(draft.size)
             return kept
         partial = path.with_name(path.name + ".partial")
-        whole = hashes.Hash(hashes.SHA256())
-        with disk_errors("writing", partial), partial.open("wb", buffering=0) as file:
-            for region in draft.regions:
-                for chunk in _region_bytes(region, draft, files):
-                    file.write(chunk)
-                    whole.update(chunk)
-                    task.advance(len(chunk))
-            os.fsync(file.fileno())
-        sha256 = whole.finalize().hex()
+        sha256 = write_volume(partial, draft, files, task)
         with disk_errors("writing", done):
             done.write_text(f"{draft.identity} {sha256}\n")
             partial.rename(path)
         return sha256
 
 
-def _kept(path: Path, done: Path, draft: Draft) -> str | None:
-    """The SHA-256 of a volume that an interrupted build finished, if it is the planned one."""
-    if not path.is_file() or not done.is_file():
-        return None
-    identity, _, sha256 = done.read_text().strip().partition(" ")
-    if identity != draft.identity or path.stat().st_size != draft.size:
-        return None
-    return sha256 if digest_file(path).sha256 == sha256 else None
-
-
-def _region_bytes(region: Region, draft: Draft, files: Sequence[Fetched]) -> Iterator[bytes]:
-    if region.member is None:
-        yield region.literal or b""
-        return
-    piece, promised = draft.slices[region.member], draft.digests[region.member]
-    source = files[piece.file]
-    quick, crc32 = xxhash.xxh3_128(), 0
-    for chunk in read_chunks(source.blob.path, piece.start, piece.size):
-        quick.update(chunk)
-        crc32 = zlib.crc32(chunk, crc32)
-        yield chunk
-    if (quick.hexdigest(), crc32) != (promised.xxh3, promised.crc32):
-        if source.blob.stored:
-            source.blob.path.unlink(missing_ok=True)
-            raise IntegrityError(
-                f"{source.path}: its copy in the download store was damaged; it was removed",
-                hint="Run the same command again: it is fetched anew.",
-            )
-        raise IntegrityError(
-            f"{source.path}: {source.blob.path} changed while it was packed",
-            hint="Let nothing write to the source, then run the same command again.",
-        )
-
-
-def _slice_digests(item: Fetched, piece: Slice) -> Digests:
-    if piece.size == item.blob.digests.size:
-        return item.blob.digests
-    return digest_chunks(read_chunks(item.blob.path, piece.start, piece.size))
-
-
 def _entries(files: Sequence[Fetched], drafts: Sequence[Draft]) -> Iterator[Entry]:
     parts: dict[int, list[tuple[int, Part]]] = {}
     for draft in drafts:
         offsets = [region.offset for region in draft.regions if region.member is not None]
-        rows = zip(draft.slices, draft.members, draft.digests, offsets, strict=True)
-        for piece, member, digests, offset in rows:
+        for piece, member, offset in zip(draft.slices, draft.members, offsets, strict=True):
             part = Part(
                 volume=draft.name,
                 member=member.name,
                 offset=offset,
                 size=piece.size,
-                crc32=digests.crc32,
-                sha256=digests.sha256,
-                xxh3=digests.xxh3,
+                crc32=member.crc32,
             )
             parts.setdefault(piece.file, []).append((piece.start, part))
     for number, item in enumerate(files):
@@ -268,8 +254,8 @@ def _entries(files: Sequence[Fetched], drafts: Sequence[Draft]) -> Iterator[Entr
                 "kind": item.kind,
                 "size": digests.size,
                 "sha256": digests.sha256,
-                "xxh3": digests.xxh3,
                 "origin": item.origin,
+                "blocks": tuple(Block(sha256=b.sha256, xxh3=b.xxh3) for b in digests.blocks),
                 "parts": tuple(part for _, part in sorted(parts[number], key=lambda row: row[0])),
             }
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.build.fetch import Fetched, Fetcher, check_own_wheel
 from bundler.build.filled import filled
-from bundler.build.pack import Packer, loose_file
+from bundler.build.pack import Packed, Packer, loose_file
+from bundler.build.parity import parity_room, parity_sets
 from bundler.build.prove import Prover, refuse, waived_records
 from bundler.build.readme import read_me
 from bundler.build.recall import Recall
@@ -19,20 +20,19 @@ from bundler.build.tools import BuildTools
 from bundler.build.wheelcheck import check_wheels
 from bundler.domain.lock import Lock, LockedWheel
 from bundler.domain.manifest import (
-    Entry,
     Manifest,
     RuntimeFile,
     ShippedEngine,
     ShippedModel,
     ShippedTool,
-    VolumeEntry,
 )
 from bundler.domain.proof import Proof
 from bundler.domain.spec import BundleSpec
 from bundler.errors import FormatError, IntegrityError, StateError, disk_errors
 from bundler.format import layout
+from bundler.format.blocks import block_size_for
 from bundler.format.codec import to_bytes
-from bundler.format.digests import digest_bytes
+from bundler.format.ingest import digest_bytes
 from bundler.format.requirements import requirements_text
 from bundler.format.rules import check_rules
 from bundler.format.shards import plan_volumes
@@ -105,8 +105,12 @@ def planned_volumes(spec: BundleSpec, lock: Lock, form: VolumeFormat) -> list[in
         for file in model.files
     ]
     files += [(layout.extra_path(extra.filename), extra.size or 0) for extra in lock.extras]
-    volumes = plan_volumes(sorted(files), spec.volumes.limit, form)
-    return [sum(piece.size for piece in volume) for volume in volumes]
+    limit, parity = spec.volumes.limit, spec.volumes.parity
+    room = limit - (parity_room(spec.name, form) if parity else 0)
+    volumes = plan_volumes(sorted(files), room, form, block_size_for(limit))
+    sizes = [sum(piece.size for piece in volume) for volume in volumes]
+    sets = parity_sets(spec.name, [str(number) for number in range(len(sizes))], parity)
+    return sizes + [max(sizes)] * sum(len(one.parity) for one in sets)
 
 
 def build(
@@ -155,12 +159,14 @@ def build(
         form=tools.form,
         progress=tools.progress,
         bundle=spec.name,
+        parity=spec.volumes.parity,
     )
     with packer.alone():
         # The records lie beside the tool's wheel, in this build's own temporary folder.
-        volumes, entries = packer.pack([*fetched, *_records(spec, lock, tool_wheel.parent)])
+        files = [*fetched, *_records(spec, lock, tool_wheel.parent)]
+        packed = packer.pack(_with_blocks(files, packer.block_size, tools))
         bootstrap = BOOTSTRAP_FILE.read_bytes()
-        manifest = _manifest(spec, lock, proof, volumes, entries)
+        manifest = _manifest(spec, lock, proof, packed)
         loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: read_me(manifest)}
         manifest = manifest.model_copy(
             update={"loose": tuple(loose_file(name, data) for name, data in sorted(loose.items()))}
@@ -184,6 +190,10 @@ def _check_against_lock(lock: Lock, fetched: Sequence[Fetched]) -> None:
                     f"{model.name}/{file.path}: {found} bytes, the lock says {file.size}",
                     hint="The source changed since the lock; make a new one with --relock.",
                 )
+
+
+def _with_blocks(files: Sequence[Fetched], block_size: int, tools: BuildTools) -> list[Fetched]:
+    return [replace(item, blob=tools.store.blocked(item.blob, block_size)) for item in files]
 
 
 def _records(spec: BundleSpec, lock: Lock, folder: Path) -> list[Fetched]:
@@ -218,13 +228,13 @@ def _manifest(
     spec: BundleSpec,
     lock: Lock,
     proof: Proof,
-    volumes: tuple[VolumeEntry, ...],
-    entries: tuple[Entry, ...],
+    packed: Packed,
 ) -> Manifest:
     uv_wheel = next((wheel for wheel in lock.tool_wheels if wheel.name == "uv"), None)
     if uv_wheel is None:
         raise FormatError("the lock has no wheel of uv for the target", hint="Use --relock.")
     return Manifest(
+        block_size=block_size_for(spec.volumes.limit),
         name=spec.name,
         description=spec.description,
         created=lock.created,
@@ -260,7 +270,8 @@ def _manifest(
         ),
         needs=proof.needs,
         waived=waived_records(proof, spec.waivers),
-        volumes=volumes,
+        volumes=packed.volumes,
+        parity=packed.parity,
         loose=(),
-        entries=entries,
+        entries=packed.entries,
     )

@@ -1,7 +1,7 @@
 """The connected side's content store: a file is there under its SHA-256, or it is not there.
 
 <root>/objects/ab/abcdef...        the bytes, read-only
-<root>/objects/ab/abcdef....json   size and further digests, so that nothing is hashed twice
+<root>/objects/ab/abcdef....json   size and digests of its blocks, so that nothing is hashed twice
 <root>/git/<sha1>                  the SHA-256 of a Hub file that is known by its git blob id
 <root>/partial/                    what is on its way; survives kill -9 and is resumed
 """
@@ -12,12 +12,14 @@ import fcntl
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from bundler.domain.manifest import MAX_BLOCK
 from bundler.errors import IntegrityError, disk_errors
 from bundler.format.atomic import write_atomically
-from bundler.format.digests import Digests, digest_file, git_blob_sha1, sha256_hex
+from bundler.format.digests import git_blob_sha1, sha256_hex
+from bundler.format.ingest import BlockDigests, Digests, digest_file
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,9 @@ class Blob:
 class ContentStore:
     """Holds downloaded bytes, each checked before it gets its name."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, block_size: int = MAX_BLOCK) -> None:
         self.root = root
+        self.block_size = block_size
 
     @contextmanager
     def held(self, wait_note: Callable[[str], None]) -> Iterator[None]:
@@ -68,10 +71,38 @@ class ContentStore:
         if sha256 is None:
             return None
         path = self._object(sha256)
-        digests = _read_digests(path)
-        if digests is None or digests.sha256 != sha256 or path.stat().st_size != digests.size:
+        if not path.is_file():
+            return None
+        digests = _read_note(_note_of(path))
+        if digests is None:
+            # Reading it again costs less than fetching it again.
+            with disk_errors("reading", path):
+                digests = digest_file(path, self.block_size)
+            if digests.sha256 == sha256:
+                with disk_errors("writing", path):
+                    write_atomically(_note_of(path), _note(digests))
+        if digests.sha256 != sha256 or path.stat().st_size != digests.size:
             return None
         return Blob(path, digests, stored=True)
+
+    def blocked(self, blob: Blob, block_size: int) -> Blob:
+        """The same file with the digests of its blocks of `block_size` bytes.
+
+        They are as a rule those of the fetch; bundles with small volumes have smaller blocks.
+
+        Raises:
+            IntegrityError: the file is no longer what it was.
+        """
+        before = blob.digests
+        if before.block_size == block_size:
+            return blob
+        if before.size <= min(before.block_size, block_size):
+            return replace(blob, digests=replace(before, block_size=block_size))
+        with disk_errors("reading", blob.path):
+            digests = digest_file(blob.path, block_size)
+        if digests.sha256 != before.sha256:
+            raise IntegrityError(f"{blob.path}: changed while the bundle was built")
+        return replace(blob, digests=digests)
 
     def file(self, sha256: str) -> Path | None:
         """Where the bytes with this digest lie."""
@@ -88,7 +119,7 @@ class ContentStore:
                 fetches it anew.
         """
         with disk_errors("reading", file):
-            digests = digest_file(file)
+            digests = digest_file(file, self.block_size)
             found_git = git_blob_sha1(file) if git_sha1 and sha256 is None else git_sha1
         if sha256 is not None and digests.sha256 != sha256:
             self._refuse(file, what, f"sha256 {sha256}", digests.sha256)
@@ -97,9 +128,7 @@ class ContentStore:
         path = self._object(digests.sha256)
         with disk_errors("writing", path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(
-                path.with_name(path.name + ".json"), json.dumps(asdict(digests)).encode()
-            )
+            write_atomically(_note_of(path), _note(digests))
             file.replace(path)
             if git_sha1:
                 link = self.root / "git" / git_sha1
@@ -118,14 +147,23 @@ class ContentStore:
         )
 
 
-def _read_digests(path: Path) -> Digests | None:
+def _note_of(path: Path) -> Path:
+    return path.with_name(path.name + ".json")
+
+
+def _note(digests: Digests) -> bytes:
+    """What is kept beside an object: its digests, and the digest of these."""
+    text = json.dumps(asdict(digests))
+    return json.dumps({"digests": text, "check": sha256_hex(text.encode())}).encode()
+
+
+def _read_note(path: Path) -> Digests | None:
     """What stands beside an object; None when it cannot be relied on (a power cut, a full disk)."""
-    side = path.with_name(path.name + ".json")
-    if not path.is_file() or not side.is_file():
-        return None
     try:
-        digests = Digests(**json.loads(side.read_bytes()))
-    except (ValueError, TypeError, OSError):
+        note = json.loads(path.read_bytes())
+        if sha256_hex(note["digests"].encode()) != note["check"]:
+            return None
+        found = json.loads(note["digests"])
+        return Digests(**{**found, "blocks": tuple(BlockDigests(**b) for b in found["blocks"])})
+    except (ValueError, TypeError, KeyError, AttributeError, OSError):
         return None
-    kinds = (type(digests.size), type(digests.sha256), type(digests.xxh3), type(digests.crc32))
-    return digests if kinds == (int, str, str, int) else None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from bundler import wiring
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
-from bundler.domain.facts import AcceptanceRecord
 from bundler.domain.verdict import Verdict
 from bundler.errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, StateError, disk_errors
+
+if TYPE_CHECKING:
+    from bundler.domain.facts import AcceptanceRecord
 
 RECORD = "record.json"
 # Names the newest run; folders are named by time, and clocks can be set back.
@@ -130,6 +132,7 @@ def report(
 ) -> None:
     """Write the last acceptance run as report.json and one self-contained report.html."""
     from bundler.deploy.root import Root
+    from bundler.domain.facts import AcceptanceRecord
     from bundler.format.codec import from_bytes
 
     place = Root(root_folder(root))

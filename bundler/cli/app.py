@@ -10,7 +10,15 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from bundler.cli import accept_cmds, build_cmds, deploy_cmds, lock_cmds, plan_cmds
+from bundler.cli import (
+    accept_cmds,
+    build_cmds,
+    copy_cmds,
+    deploy_cmds,
+    lock_cmds,
+    plan_cmds,
+    repair_cmds,
+)
 from bundler.cli.console import ERR, say, show_json
 from bundler.errors import EXIT_INTERRUPTED, BundlerError, FileAccessError
 
@@ -21,7 +29,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (plan_cmds, lock_cmds, build_cmds, deploy_cmds, accept_cmds):
+groups = (plan_cmds, lock_cmds, build_cmds, copy_cmds, deploy_cmds, repair_cmds, accept_cmds)
+for group in groups:
     group.register(app)
 
 

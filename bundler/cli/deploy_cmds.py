@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bundler import wiring
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import (
-    BundleArgument,
     JsonOption,
     KeysOption,
     QuietOption,
@@ -19,9 +18,11 @@ from bundler.cli.options import (
     UnsignedOption,
     root_folder,
 )
-from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.sizes import human
 from bundler.errors import IntegrityError, MissingVolumeError, StateError, disk_errors
+
+if TYPE_CHECKING:
+    from bundler.domain.manifest import VerifiedManifest
 
 
 def _who(verified: VerifiedManifest) -> str:
@@ -31,15 +32,28 @@ def _who(verified: VerifiedManifest) -> str:
 
 
 def verify(
-    folder: BundleArgument,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="Folder with the bundle.", show_default=False, readable=False),
+    ] = None,
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Check what is imported below --root for drift, by xxh3."),
+    ] = False,
+    root: RootOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Check the signature, then every byte of every file; name what is wrong."""
     from bundler.deploy.verify import verify as verify_bundle
 
+    if quick:
+        _verify_quick(root_folder(root), json=json, quiet=quiet)
+        return
+    if folder is None:
+        raise typer.BadParameter("name the folder with the bundle, or give --quick with --root")
     result = verify_bundle(
         folder,
         verifiers=wiring.verifiers(key or []),
@@ -71,6 +85,24 @@ def verify(
         f" {len(manifest.entries)} files, {human(manifest.size)}",
         "bold green" if verified.signed else "bold yellow",
     )
+
+
+def _verify_quick(place: Path, *, json: bool, quiet: bool) -> None:
+    from bundler.deploy.install import open_imported
+    from bundler.deploy.quick import quick_check
+    from bundler.deploy.root import Root
+
+    root = Root(place)
+    answers = []
+    for bundle in root.bundles() or [root.pick_bundle(None)]:
+        verified = open_imported(root, bundle.name, wiring.verifier)
+        found = quick_check(root, verified, progress(quiet=quiet or json))
+        found.raise_if_bad(root)
+        answers.append({"bundle_id": verified.bundle_id, "bytes": found.checked})
+        if not json:
+            say(f"OK: {verified.bundle_id}, {human(found.checked)} without drift", "bold green")
+    if json:
+        show_json({"ok": True, "bundles": answers})
 
 
 def import_(

@@ -11,13 +11,13 @@ import typer
 from bundler import wiring
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import CacheOption, JsonOption, QuietOption, SpecArgument, cache_folder
-from bundler.domain.lock import Lock
 from bundler.domain.sizes import human
-from bundler.domain.spec import BundleSpec
 from bundler.ports import Progress
 
 if TYPE_CHECKING:
     from bundler.build.drift import Change, Drift
+    from bundler.domain.lock import Lock
+    from bundler.domain.spec import BundleSpec
 
 
 def lock(

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bundler import wiring
 from bundler.cli.console import progress, show_json
 from bundler.cli.options import CacheOption, JsonOption, QuietOption, SpecArgument, cache_folder
-from bundler.cli.proof_view import show_kind, show_proof, show_sizes
-from bundler.domain.catalogue import KINDS
-from bundler.domain.findings import errors
-from bundler.domain.lock import Lock, LockedWheel
-from bundler.domain.proof import Proof
 from bundler.errors import EXIT_FAIL, EXIT_OK
+
+# Every command is registered at each start: what one of them alone needs is imported in it.
+if TYPE_CHECKING:
+    from bundler.domain.lock import Lock, LockedWheel
+    from bundler.domain.proof import Proof
 
 
 def _explain(code: str | None) -> None:
     if code is None:
         return
+    from bundler.cli.proof_view import show_kind
+    from bundler.domain.catalogue import KINDS
+
     kind = KINDS.get(code)
     if kind is None:
         raise typer.BadParameter(f"{code!r} is none of {', '.join(sorted(KINDS))}")
@@ -61,6 +64,8 @@ def plan(
     from bundler.build.pipeline import make_lock, make_proof, planned_volumes
     from bundler.build.specfile import load_spec
     from bundler.build.toolwheel import write_tool_wheel
+    from bundler.cli.proof_view import show_proof, show_sizes
+    from bundler.domain.findings import errors
 
     wanted = load_spec(spec)
     shown = progress(quiet=quiet or json)

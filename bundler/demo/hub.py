@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 import yaml
 
-from bundler.format.digests import digest_file, git_blob_sha1, read_chunks, sha256_hex
+from bundler.format.digests import git_blob_sha1, read_chunks, sha256_file, sha256_hex
 
 BRANCH = "main"
 _OTHER_BYTES = bytes(range(255, -1, -1))
@@ -160,7 +160,7 @@ class LoopbackHub:
 def _describe(folder: Path, disk: Path, size: int, changed_ns: int) -> HubFile:
     """Hashed once for each state of the file that `changed_ns` tells apart."""
     large = size >= _LFS_FROM or disk.suffix in _LFS_SUFFIXES
-    sha256 = digest_file(disk).sha256 if large else None
+    sha256 = sha256_file(disk) if large else None
     # In LFS the id is that of the pointer file; any id will do for it.
     oid = sha256[:40] if sha256 else git_blob_sha1(disk)
     return HubFile(disk.relative_to(folder).as_posix(), disk, size, oid, sha256)

@@ -1,7 +1,7 @@
-"""Volumes -> the content store of an installation root: each part straight to its place.
+"""Volumes -> the content store of an installation root: each block straight to its place.
 
-Disk need is once the bundle. Sticks come in any order and in several runs: which parts are in is
-kept beside the manifest. Sources are only read. Nothing counts before its SHA-256 is right.
+Disk need is once the bundle. Sticks come in any order and in several runs: which blocks are in is
+kept beside each file. Sources are only read. Nothing counts before its SHA-256 is right.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from bundler.domain.verdict import Damage
 from bundler.errors import SpaceError, TrustError, disk_errors
 from bundler.format import layout
 from bundler.format.codec import to_bytes
+from bundler.format.spans import block_numbers, placed_parts
 from bundler.format.trust import open_manifest
-from bundler.format.volumes import placed_parts, scan_volume, volume_regions
+from bundler.format.volumes import scan_volumes
 from bundler.ports import Progress, Verifier, VolumeFormat
 
 KEY_FILE = "key.pem"
@@ -93,31 +94,25 @@ def _bring_in(
     form: VolumeFormat,
     progress: Progress,
 ) -> list[Damage]:
-    parts = placed_parts(verified.manifest)
-    findings: list[Damage] = []
     sink = StoreSink(root, verified.manifest)
     _check_room(root, sink.bytes_missing())
-    with progress.task("import", sum(p.stat().st_size for p in present.values())) as task, sink:
-        for volume in verified.manifest.volumes:
-            if volume.name in present and sink.wanted(parts[volume.name]):
-                regions = volume_regions(volume, parts[volume.name], form)
-                path = present[volume.name]
-                findings += scan_volume(path, volume, regions, parts[volume.name], task, sink)
-        return [*findings, *sink.findings]
+    total = sum(volume.size for volume in verified.manifest.volumes if volume.name in present)
+    with progress.task("import", total) as task, sink:
+        return scan_volumes(present, verified.manifest, form, task, sink)
 
 
 def missing_volumes(root: Root, verified: VerifiedManifest) -> tuple[str, ...]:
-    """Volumes with parts of files that are not in the store yet."""
+    """Volumes with blocks of files that are not in the store yet."""
     sink = StoreSink(root, verified.manifest)
+    size = verified.manifest.block_size
     lacking = {
-        name: [placed.entry.sha256 for placed in parts if sink.wants(placed)]
+        name
         for name, parts in placed_parts(verified.manifest).items()
+        if any(sink.lacks(p.entry, i) for p in parts for i in block_numbers(p, size))
     }
-    # A file with all its parts in but no name yet: the next import gives it one.
-    unnamed = {entry.sha256 for entry in verified.manifest.entries} - sink.stored
-    unnamed -= {sha for shas in lacking.values() for sha in shas}
-    ends = {e.sha256: e.parts[-1].volume for e in verified.manifest.entries if e.sha256 in unnamed}
-    return tuple(name for name, shas in lacking.items() if shas or name in ends.values())
+    # A file with all its blocks in but no name yet: the next import gives it one.
+    lacking |= {entry.parts[-1].volume for entry in sink.unnamed()}
+    return tuple(v.name for v in verified.manifest.volumes if v.name in lacking)
 
 
 def _keep_records(

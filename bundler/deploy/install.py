@@ -27,8 +27,9 @@ from bundler.errors import (
     StateError,
     disk_errors,
 )
+from bundler.format.blocks import content_id
 from bundler.format.codec import from_bytes, to_bytes
-from bundler.format.digests import xxh3_file
+from bundler.format.drift import drifted_entries
 from bundler.format.trust import open_manifest
 from bundler.ports import Clock, CommandRunner, Completed, Progress, Verifier
 
@@ -133,7 +134,7 @@ class Installer:
         check_glibc(manifest.needs)
         self.root.make(folder)
         self.progress.note("placing models and wheels")
-        for entry in manifest.entries:
+        for entry in manifest.payload:
             self._place(entry, folder)
         self.progress.note(f"installing {manifest.engine.distribution} {manifest.engine.version}")
         self._make_venv(folder, verified)
@@ -154,24 +155,25 @@ class Installer:
 
     def _check_store(self, verified: VerifiedManifest) -> None:
         """SHA-256 decided at the import; xxh3 finds what has drifted since."""
-        with self.progress.task("check store", verified.manifest.size) as task:
-            for entry in verified.manifest.entries:
-                path = self.root.object(entry.sha256)
-                with disk_errors("reading", path):
-                    found = xxh3_file(path)
-                if found != entry.xxh3:
-                    with disk_errors("removing", path):
-                        path.unlink()
-                    raise IntegrityError(
-                        f"{entry.path}: its stored copy {path} changed since the import;"
-                        " it was removed",
-                        hint="Import the bundle again; only this file is read.",
-                    )
-                task.advance(entry.size)
+        manifest = verified.manifest
+        places = {entry.path: self.root.object(content_id(entry)) for entry in manifest.payload}
+        with self.progress.task("check store", manifest.size) as task:
+            drifted = drifted_entries(manifest, places, task)
+        for entry in drifted:
+            with disk_errors("removing", places[entry.path]):
+                places[entry.path].unlink(missing_ok=True)
+        if drifted:
+            names = ", ".join(entry.path for entry in drifted[:3])
+            more = f" and {len(drifted) - 3} more" if len(drifted) > 3 else ""
+            raise IntegrityError(
+                f"{self.root.path}: changed in the store since the import, and removed:"
+                f" {names}{more}",
+                hint="Import the bundle again; only these files are read.",
+            )
 
     def _place(self, entry: Entry, folder: Path) -> None:
         """Give a stored file its name in the release: a hard link, or a copy where links fail."""
-        source, target = self.root.object(entry.sha256), folder / entry.path
+        source, target = self.root.object(content_id(entry)), folder / entry.path
         self.root.make(target.parent)
         with disk_errors("writing", target):
             try:

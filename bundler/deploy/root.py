@@ -44,13 +44,13 @@ class Root:
         """What to write into the order file of a bundle that comes in now; no clock is trusted."""
         return str(1 + max(map(_order, self.bundles()), default=0)).encode()
 
-    def object(self, sha256: str) -> Path:
+    def object(self, content_id: str) -> Path:
         """A stored file."""
-        return self.path / "store" / sha256[:2] / sha256
+        return self.path / "store" / content_id[:2] / content_id
 
-    def partial(self, sha256: str) -> Path:
+    def partial(self, content_id: str) -> Path:
         """A file on its way in."""
-        return self.path / "store" / "partial" / sha256
+        return self.path / "store" / "partial" / content_id
 
     def release(self, bundle_id: str) -> Path:
         """Folder of a release."""

@@ -1,157 +1,217 @@
-"""Parts of files -> files of the store: each part to its place, each file named when it is proved.
+"""Blocks of files -> files of the store: each block to its place, each file named when it is proved.
 
-    <root>/store/partial/<sha256>         the file on its way, preallocated
-    <root>/store/partial/<sha256>.parts   which of its parts are in, one line each
-    <root>/store/ab/<sha256>              the file, once all of it has this SHA-256
+    <root>/store/partial/<id>          the file on its way, preallocated
+    <root>/store/partial/<id>.blocks   which of its blocks are in, one number a line
+    <root>/store/ab/<id>               the file, once every block of it is right
 
-The list lives and dies with the partial file, so that it never speaks of bytes that are gone.
+`id` is the content id, which follows from the blocks: a file is proved by its blocks alone. The list
+lives and dies with the partial file, so that it never speaks of bytes that are gone; a block gets into
+it when its bytes are on the disk.
 """
 
 from __future__ import annotations
 
-import os
+import threading
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from bundler.deploy.root import Root
 from bundler.domain.manifest import Entry, Manifest
-from bundler.domain.verdict import Damage
 from bundler.errors import disk_errors
-from bundler.format.digests import digest_file
-from bundler.format.volumes import PlacedPart
+from bundler.format.blocks import content_id
+from bundler.format.diskfile import DiskFile
+from bundler.format.spans import BlockSpan
+
+# Written but not yet on the disk: what a power cut may cost.
+_UNSYNCED = 256 * 2**20
+# Files that stay open until they are synced; a process may have no more than 1024 handles.
+_MOST_OPEN = 128
+# Files are synced at once, so that the file system's journal takes many with one write.
+_SYNCERS = 4
+
+
+@dataclass
+class _Incoming:
+    """A file on its way: which blocks are on the disk, which are written, and its open file."""
+
+    id: str
+    entry: Entry
+    listed: set[int] = field(default_factory=set)
+    written: list[int] = field(default_factory=list)
+    file: DiskFile | None = None
+
+    @property
+    def full(self) -> bool:
+        return len(self.listed) == len(self.entry.blocks)
 
 
 class StoreSink:
-    """Takes parts, in any order and over many runs.
+    """Takes blocks, in any order, from several threads and over many runs.
 
-    `stored` are the SHA-256 of the manifest's files that are in the store; `findings` tells of files
-    whose parts are all right while the whole is not what the manifest names.
+    Use it as a context; what is written by then is on the disk and listed when it ends, however it ends.
     """
 
     def __init__(self, root: Root, manifest: Manifest) -> None:
         self._root = root
-        self._entries: dict[str, Entry] = {entry.sha256: entry for entry in manifest.entries}
-        self.stored = {sha for sha, entry in self._entries.items() if self._is_stored(entry)}
-        self.findings: list[Damage] = []
-        self._done = {sha: self._read_list(sha) for sha in self._entries if sha not in self.stored}
-        self._open: tuple[str, BinaryIO] | None = None
+        self._ids = {entry.path: content_id(entry) for entry in manifest.payload}
+        entries = {self._ids[entry.path]: entry for entry in manifest.payload}
+        self._incoming = {
+            id_: _Incoming(id_, entry, self._read_list(id_, entry))
+            for id_, entry in entries.items()
+            if not self._is_stored(id_, entry)
+        }
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(_SYNCERS)
+        self._syncing: list[Future[None]] = []
+        self._unsynced = 0
+        self._handles = 0
 
     def __enter__(self) -> StoreSink:
-        """Finish what a kill interrupted between a file's last part and its name."""
-        for sha in [sha for sha in self._done if self._is_full(sha)]:
-            self._name(self._entries[sha])
+        """Finish what a kill interrupted between a file's last block and its name."""
+        for item in [item for item in self._incoming.values() if item.full]:
+            self._name(item)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._close()
+        try:
+            self._sync_all()
+            for future in self._syncing:
+                future.result()
+        finally:
+            self._pool.shutdown()
+            for item in self._incoming.values():
+                self._close(item)
 
     def bytes_missing(self) -> int:
         """Bytes that the root's disk must still take."""
         total = 0
-        for sha, entry in self._entries.items():
-            if sha not in self.stored:
-                partial = self._root.partial(sha)
-                allocated = partial.stat().st_blocks * 512 if partial.is_file() else 0
-                total += max(0, entry.size - allocated)
+        for id_, item in self._incoming.items():
+            partial = self._root.partial(id_)
+            allocated = partial.stat().st_blocks * 512 if partial.is_file() else 0
+            total += max(0, item.entry.size - allocated)
         return total
 
-    def wants(self, placed: PlacedPart) -> bool:
-        """Whether the part is still needed."""
-        sha = placed.entry.sha256
-        return (
-            sha not in self.stored and _line(placed.start, placed.part.size) not in self._done[sha]
-        )
+    def wants(self, span: BlockSpan) -> bool:
+        """Whether the block is still needed."""
+        return self.lacks(span.entry, span.index)
 
-    def wanted(self, parts: Iterable[PlacedPart]) -> bool:
-        """Whether any of the parts is still needed."""
-        return any(map(self.wants, parts))
+    def lacks(self, entry: Entry, index: int) -> bool:
+        """Whether a block of a file is still to come."""
+        item = self._incoming.get(self._ids.get(entry.path, ""))
+        # Two paths may hold the same content: the first brings it.
+        return item is not None and item.entry is entry and index not in item.listed
 
-    def write(self, placed: PlacedPart, at: int, chunk: bytes) -> None:
+    def unnamed(self) -> list[Entry]:
+        """Files that have every block but no name yet: the next import gives it to them."""
+        return [item.entry for item in self._incoming.values() if item.full]
+
+    def write(self, span: BlockSpan, at: int, chunk: memoryview) -> None:
         """Put bytes in their place."""
-        path = self._root.partial(placed.entry.sha256)
-        with disk_errors("writing", path):
-            os.pwrite(self._file(placed.entry).fileno(), chunk, at)
+        item = self._item(span)
+        with disk_errors("writing", self._root.partial(item.id)):
+            self._open(item).write(chunk, at)
 
-    def good(self, placed: PlacedPart) -> None:
-        """Remember the part; when it was the file's last, prove the file and give it its name."""
-        sha = placed.entry.sha256
-        path = self._root.partial(sha)
-        line = _line(placed.start, placed.part.size)
-        with disk_errors("writing", path):
-            os.fdatasync(self._file(placed.entry).fileno())
-            with _list_of(path).open("a") as done:
-                done.write(line + "\n")
-        self._done[sha].add(line)
-        if self._is_full(sha):
-            self._name(placed.entry)
+    def good(self, span: BlockSpan) -> None:
+        """Remember the block; from time to time bring what was written to the disk."""
+        item = self._item(span)
+        if not span.size:
+            self._open(item)  # an empty file is written by being there
+        with self._lock:
+            item.written.append(span.index)
+            self._unsynced += span.size
+            due = self._unsynced >= _UNSYNCED or self._handles >= _MOST_OPEN
+        if due:
+            self._sync_all()
 
-    def _name(self, entry: Entry) -> None:
-        """Move a full file to the store, if it is what its name will say."""
-        self._close()
-        path, final = self._root.partial(entry.sha256), self._root.object(entry.sha256)
+    def _item(self, span: BlockSpan) -> _Incoming:
+        return self._incoming[self._ids[span.entry.path]]
+
+    def _sync_all(self) -> None:
+        """Start syncing every file that has written blocks; hashing and reading go on meanwhile."""
+        with self._lock:
+            due = [(item, item.written) for item in self._incoming.values() if item.written]
+            for item, _ in due:
+                item.written = []
+            self._unsynced = 0
+            failed = [future for future in self._syncing if future.done() and future.exception()]
+            self._syncing = [future for future in self._syncing if not future.done()]
+            self._syncing += [self._pool.submit(self._sync, item, blocks) for item, blocks in due]
+        for future in failed:
+            future.result()
+
+    def _sync(self, item: _Incoming, blocks: list[int]) -> None:
+        path = self._root.partial(item.id)
+        with disk_errors("writing", path):
+            self._open(item).sync()
+            with self._lock, _list_of(path).open("a") as listed:
+                listed.write("".join(f"{index}\n" for index in blocks))
+                item.listed.update(blocks)
+                full = item.full
+        if full:
+            self._name(item)
+
+    def _name(self, item: _Incoming) -> None:
+        """Move a file that has every block to the store."""
+        path, final = self._root.partial(item.id), self._root.object(item.id)
+        self._close(item)
         self._root.make(final.parent)
         with disk_errors("writing", final):
-            # The only part of a whole file has been proved under this very digest.
-            found = entry.sha256 if len(entry.parts) == 1 else digest_file(path).sha256
-            if found != entry.sha256:
-                path.unlink()
-                _list_of(path).unlink(missing_ok=True)
-                self._done[entry.sha256] = set()
-                what = "its parts are right, but the manifest names another SHA-256 for the whole"
-                self.findings.append(
-                    Damage(where=entry.path, what=what, expected=entry.sha256, found=found)
-                )
-                return
             path.chmod(0o444)
             path.replace(final)
             _list_of(path).unlink(missing_ok=True)
-        self.stored.add(entry.sha256)
+        with self._lock:
+            del self._incoming[item.id]
 
-    def _is_stored(self, entry: Entry) -> bool:
-        path = self._root.object(entry.sha256)
+    def _is_stored(self, id_: str, entry: Entry) -> bool:
+        path = self._root.object(id_)
         return path.is_file() and path.stat().st_size == entry.size
 
-    def _is_full(self, sha: str) -> bool:
-        start = 0
-        for part in self._entries[sha].parts:
-            if _line(start, part.size) not in self._done[sha]:
-                return False
-            start += part.size
-        return self._root.partial(sha).is_file()
+    def _open(self, item: _Incoming) -> DiskFile:
+        with self._lock:
+            if item.file is None:
+                item.file = self._make(item)
+            return item.file
 
-    def _file(self, entry: Entry) -> BinaryIO:
-        if self._open is not None and self._open[0] == entry.sha256:
-            return self._open[1]
-        self._close()
-        path = self._root.partial(entry.sha256)
-        self._root.make(path.parent)
-        fresh = not path.exists()
-        if fresh:
-            _list_of(path).unlink(missing_ok=True)
-            self._done[entry.sha256] = set()
-        file = path.open("w+b" if fresh else "r+b", buffering=0)
-        self._open = (entry.sha256, file)
-        if fresh and entry.size:
-            os.posix_fallocate(file.fileno(), 0, entry.size)
+    def _make(self, item: _Incoming) -> DiskFile:
+        path = self._root.partial(item.id)
+        with disk_errors("writing", path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            sound = path.is_file() and path.stat().st_size == item.entry.size
+            if not sound:
+                _list_of(path).unlink(missing_ok=True)
+                item.listed.clear()
+            file = DiskFile(path, keep=sound)
+            try:
+                if not sound:
+                    file.allocate(item.entry.size)
+            except BaseException:
+                file.close()
+                raise
+        self._handles += 1
         return file
 
-    def _close(self) -> None:
-        if self._open is not None:
-            self._open[1].close()
-            self._open = None
+    def _close(self, item: _Incoming) -> None:
+        with self._lock:
+            if item.file is not None:
+                item.file.close()
+                item.file = None
+                self._handles -= 1
 
-    def _read_list(self, sha: str) -> set[str]:
-        path = self._root.partial(sha)
-        if not path.is_file() or not _list_of(path).is_file():
+    def _read_list(self, id_: str, entry: Entry) -> set[int]:
+        path = self._root.partial(id_)
+        if not path.is_file() or path.stat().st_size != entry.size or not _list_of(path).is_file():
             return set()
         with disk_errors("reading", _list_of(path)):
-            return set(_list_of(path).read_text(errors="replace").splitlines())
+            lines = _list_of(path).read_text(errors="replace").splitlines()
+        return _numbers(lines, len(entry.blocks))
+
+
+def _numbers(lines: Iterable[str], count: int) -> set[int]:
+    """Block numbers; a line that a power cut left unfinished is none."""
+    return {int(line) for line in lines if line.isascii() and line.isdigit() and int(line) < count}
 
 
 def _list_of(partial: Path) -> Path:
-    return partial.with_name(partial.name + ".parts")
-
-
-def _line(start: int, size: int) -> str:
-    return f"{start}+{size}"
+    return partial.with_name(partial.name + ".blocks")

@@ -13,12 +13,24 @@ from bundler.domain.target import Target
 
 FORMAT_VERSION = 1
 MAX_BYTES = 2**62
+MIN_BLOCK, MAX_BLOCK = 2**12, 2**26
 Xxh128 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
-Kind = Literal["lock", "spec", "requirements", "wheel", "model", "file"]
+Kind = Literal["lock", "spec", "requirements", "wheel", "model", "file", "parity"]
+MAX_SHARES = 256
+
+
+class Block(Record):
+    """A run of `Manifest.block_size` bytes of a file; the last one may be shorter.
+
+    Damage is located to a block, and blocks are hashed on all cores at once.
+    """
+
+    sha256: Sha256
+    xxh3: Xxh128
 
 
 class Part(Record):
-    """A run of an entry's bytes, stored as one member of one volume."""
+    """A run of an entry's blocks, stored as one member of one volume."""
 
     volume: str = Field(description="Volume file name.")
     member: str = Field(description="Name of the ZIP member.")
@@ -27,8 +39,6 @@ class Part(Record):
     )
     size: int = Field(ge=0, lt=MAX_BYTES, description="Bytes.")
     crc32: int = Field(ge=0, lt=2**32, description="CRC-32 as ZIP stores it.")
-    sha256: Sha256
-    xxh3: Xxh128
 
 
 class Entry(Record):
@@ -37,11 +47,29 @@ class Entry(Record):
     path: str = Field(description="Relative POSIX path in the bundle.")
     kind: Kind
     size: int = Field(ge=0, lt=MAX_BYTES)
-    sha256: Sha256
-    xxh3: Xxh128
+    sha256: Sha256 = Field(description="Of the whole file, as its origin states it.")
     origin: str = Field("", description="Where it came from.")
+    blocks: tuple[Block, ...] = Field(
+        min_length=1, description="Every block of the file, in order; an empty file has one."
+    )
     parts: tuple[Part, ...] = Field(
-        min_length=1, description="In order; together they are the file."
+        min_length=1,
+        description="In order; together they are the file. Each starts where a block does.",
+    )
+
+
+class ParitySet(Record):
+    """Volumes that protect each other: as many of them may be lost as there are `parity` files.
+
+    Share *i* of a code of n = len(volumes) + len(parity) is volume *i*, filled up with zeros to the
+    length of the longest, then the parity files. `xor`: the parity is the exclusive or of all volumes.
+    `zfec`: a systematic Reed-Solomon code over GF(2^8) (https://github.com/tahoe-lafs/zfec).
+    """
+
+    code: Literal["xor", "zfec"]
+    volumes: tuple[str, ...] = Field(min_length=1, max_length=MAX_SHARES)
+    parity: tuple[str, ...] = Field(
+        min_length=1, max_length=MAX_SHARES, description="Paths of entries of kind `parity`."
     )
 
 
@@ -108,6 +136,7 @@ class Manifest(Record):
     """The bundle. Its SHA-256 names it; the signature is over its exact bytes."""
 
     format_version: int = FORMAT_VERSION
+    block_size: int = Field(ge=MIN_BLOCK, le=MAX_BLOCK, description="Bytes; a power of two.")
     name: Name
     description: str = ""
     created: str
@@ -121,13 +150,21 @@ class Manifest(Record):
     needs: HostNeeds = Field(HostNeeds(), description="What the host must have.")
     waived: tuple[Waived, ...] = Field((), max_length=1000)
     volumes: tuple[VolumeEntry, ...]
+    parity: tuple[ParitySet, ...] = Field(
+        (), description="Each data volume is in one set, or none is."
+    )
     loose: tuple[LooseFile, ...]
     entries: tuple[Entry, ...]
 
     @property
+    def payload(self) -> tuple[Entry, ...]:
+        """The entries that are imported and installed: all but parity, which serves the journey."""
+        return tuple(entry for entry in self.entries if entry.kind != "parity")
+
+    @property
     def size(self) -> int:
-        """Bytes of all entries."""
-        return sum(entry.size for entry in self.entries)
+        """Bytes of the payload."""
+        return sum(entry.size for entry in self.payload)
 
 
 class VerifiedManifest(Record):

@@ -15,19 +15,41 @@ _SIZE = re.compile(
     r"(?P<figure>[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE]\+?[0-9]{1,2})?)\s*(?P<unit>[A-Za-z]*)"
 )
 
-# The largest volume for each medium. FAT32 holds files up to 2**32 - 1 bytes; an optical disc or a
-# stick is given by its nominal capacity less 2 % for the file system and the small files beside.
+# FAT32 holds files up to 2**32 - 1 bytes.
+_FAT32 = 2**32 - 1
+# A disc or a stick is given by its nominal capacity less 2 % for the file system and the small files.
+_USABLE = 0.98
 MEDIA: dict[str, int] = {
-    "fat32": 2**32 - 1,
+    "fat32": _FAT32,
     "exfat": 2**40,
-    "dvd": int(4_700_000_000 * 0.98),
-    "dvd-dl": int(8_500_000_000 * 0.98),
-    "bd25": int(25_000_000_000 * 0.98),
-    "bd50": int(50_000_000_000 * 0.98),
-    "16GB-usb": int(16_000_000_000 * 0.98),
-    "32GB-usb": int(32_000_000_000 * 0.98),
-    "64GB-usb": int(64_000_000_000 * 0.98),
+    "cd": int(700_000_000 * _USABLE),
+    "dvd": int(4_700_000_000 * _USABLE),
+    "dvd-dl": int(8_500_000_000 * _USABLE),
+    "bd25": int(25_000_000_000 * _USABLE),
+    "bd50": int(50_000_000_000 * _USABLE),
+    "bd100": int(100_000_000_000 * _USABLE),
 }
+# `16GB-usb`: a stick of that nominal size, formatted as it is sold.
+STICK = r"[1-9][0-9]{0,3}GB-usb"
+MEDIUM_PATTERN = rf"^({'|'.join(MEDIA)}|{STICK})$"
+
+
+def medium_limit(name: str) -> int:
+    """The largest volume for a medium.
+
+    Volumes for a stick are such that a whole number of them fills it, each small enough for FAT32:
+    a 16 GB stick takes four of 3.9 GB.
+
+    Raises:
+        ValueError: no such medium.
+    """
+    if name in MEDIA:
+        return MEDIA[name]
+    if not re.fullmatch(STICK, name):
+        known = ", ".join(MEDIA)
+        raise ValueError(f"{name[:40]!r} is no medium; there are {known}, and sticks as 16GB-usb")
+    room = int(int(name.removesuffix("GB-usb")) * 10**9 * _USABLE)
+    return room // -(-room // _FAT32)
 
 
 def parse_size(text: str) -> int:

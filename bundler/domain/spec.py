@@ -5,17 +5,17 @@ from __future__ import annotations
 import difflib
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from bundler.domain import names
 from bundler.domain.catalogue import KINDS
 from bundler.domain.record import Name, Record
-from bundler.domain.sizes import MEDIA, human, parse_size
+from bundler.domain.sizes import MEDIA, MEDIUM_PATTERN, human, medium_limit, parse_size
 from bundler.domain.sources import EngineRef, FileRef, ModelRef
 from bundler.domain.target import WantedTarget
 
-Medium = Literal[
-    "fat32", "exfat", "dvd", "dvd-dl", "bd25", "bd50", "16GB-usb", "32GB-usb", "64GB-usb"
+Medium = Annotated[
+    str, StringConstraints(pattern=MEDIUM_PATTERN), Field(examples=[*MEDIA, "16GB-usb"])
 ]
 Metric = Literal[
     "output_tokens_per_s", "ttft_ms_p50", "ttft_ms_p95", "tpot_ms_p50", "tpot_ms_p95",
@@ -107,6 +107,13 @@ class Volumes(Record):
     )
     medium: Medium = Field("fat32", description="Medium that gives the size when `size` is absent.")
 
+    parity: int = Field(
+        0,
+        ge=0,
+        le=16,
+        description="Parity volumes: as many lost or damaged volumes can be rebuilt from the others.",
+    )
+
     @field_validator("size", mode="before")
     @classmethod
     def _size(cls, value: object) -> object:
@@ -123,17 +130,17 @@ class Volumes(Record):
 
     @model_validator(mode="after")
     def _fits_the_medium(self) -> Volumes:
-        if self.size is not None and self.size > MEDIA[self.medium]:
+        if self.size is not None and self.size > medium_limit(self.medium):
             raise ValueError(
                 f"size {self.size} is over what {self.medium} holds in one file"
-                f" ({MEDIA[self.medium]} bytes)"
+                f" ({medium_limit(self.medium)} bytes)"
             )
         return self
 
     @property
     def limit(self) -> int:
         """Most bytes in one volume."""
-        return self.size if self.size is not None else MEDIA[self.medium]
+        return self.size if self.size is not None else medium_limit(self.medium)
 
 
 class Slo(Record):

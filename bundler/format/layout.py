@@ -23,7 +23,7 @@ FIXED_PLACES = {
     "spec": (SPEC_PATH,),
     "requirements": (ENGINE_REQUIREMENTS, TOOL_REQUIREMENTS),
 }
-FOLDERS = {"wheel": "wheels/", "model": "models/", "file": "files/"}
+FOLDERS = {"wheel": "wheels/", "model": "models/", "file": "files/", "parity": "parity/"}
 
 # Ceilings for untrusted input: what no real bundle reaches.
 MAX_MANIFEST_BYTES = 256 * 2**20
@@ -43,6 +43,16 @@ def volume_name(bundle: str, number: int, count: int, suffix: str) -> str:
     """`name.vol007.zip`; as many digits as the count needs, at least three."""
     digits = max(3, len(str(count)))
     return f"{bundle}.vol{number:0{digits}d}{suffix}"
+
+
+def parity_name(bundle: str, number: int, suffix: str) -> str:
+    """`name.par001.zip`: a volume that holds parity."""
+    return f"{bundle}.par{number:03d}{suffix}"
+
+
+def parity_path(bundle: str, number: int) -> str:
+    """The parity file inside it."""
+    return f"parity/{bundle}.par{number:03d}"
 
 
 def wheel_path(filename: str) -> str:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bundler.domain.manifest import Entry, Manifest
+from bundler.domain.manifest import MAX_SHARES, Entry, Manifest
 from bundler.errors import FormatError
 from bundler.format import layout
+from bundler.format.blocks import block_count
 from bundler.format.safepath import check_path, check_paths
 
 
@@ -29,8 +30,10 @@ def check_rules(manifest: Manifest) -> None:
 def _faults(manifest: Manifest) -> Iterator[str]:
     volumes = {volume.name: volume.size for volume in manifest.volumes}
     members: set[str] = set()
+    if manifest.block_size & (manifest.block_size - 1):
+        yield f"block_size {manifest.block_size} is no power of two"
     for entry in manifest.entries:
-        yield from _entry_faults(entry)
+        yield from _entry_faults(entry, manifest.block_size)
         for part in entry.parts:
             if part.volume not in volumes or part.offset + part.size > volumes[part.volume]:
                 yield f"{entry.path} points outside {part.volume}"
@@ -39,22 +42,52 @@ def _faults(manifest: Manifest) -> Iterator[str]:
                 yield f"two members are named {part.member}"
             members.add(part.member.casefold())
     yield from _reference_faults(manifest)
+    yield from _parity_faults(manifest)
 
 
-def _entry_faults(entry: Entry) -> Iterator[str]:
+def _parity_faults(manifest: Manifest) -> Iterator[str]:
+    files = {entry.path: entry for entry in manifest.entries if entry.kind == "parity"}
+    homes = {entry.parts[0].volume for entry in files.values()}
+    sizes = {volume.name: volume.size for volume in manifest.volumes if volume.name not in homes}
+    named = [path for one in manifest.parity for path in one.parity]
+    if sorted(named) != sorted(files):
+        yield "the parity sets do not name each parity file once"
+        return
+    covered = [name for one in manifest.parity for name in one.volumes]
+    if manifest.parity and sorted(covered) != sorted(sizes):
+        yield "the parity sets do not name each volume once"
+        return
+    if any(part.volume in homes for entry in manifest.payload for part in entry.parts):
+        yield "a volume holds parity and other files"
+    for one in manifest.parity:
+        longest = max(sizes[name] for name in one.volumes)
+        if any(files[path].size != longest for path in one.parity):
+            yield "a parity file is not as long as the longest volume of its set"
+        if (one.code == "xor") != (len(one.parity) == 1):
+            yield "xor has one parity file, zfec more"
+        if len(one.volumes) + len(one.parity) > MAX_SHARES and one.code == "zfec":
+            yield f"a parity set has over {MAX_SHARES} members"
+
+
+def _entry_faults(entry: Entry, block_size: int) -> Iterator[str]:
     if not layout.may_lie(entry.kind, entry.path):
         yield f"{entry.path} is no place for a {entry.kind}"
     if sum(part.size for part in entry.parts) != entry.size:
         yield f"the parts of {entry.path} do not add up"
+    if len(entry.blocks) != block_count(entry.size, block_size):
+        yield f"{entry.path} has {len(entry.blocks)} blocks, which is not what its size gives"
+    if len(entry.blocks) == 1 and entry.blocks[0].sha256 != entry.sha256:
+        yield f"{entry.path} and its only block have different digests"
+    if any(part.size % block_size or not part.size for part in entry.parts[:-1]):
+        yield f"a part of {entry.path} does not end where a block does"
     count = len(entry.parts)
     for number, part in enumerate(entry.parts, 1):
         if part.member != layout.member_name(entry.path, number, count):
             yield f"part {number} of {entry.path} is misnamed"
         else:
             check_path(part.member)
-    only = entry.parts[0]
-    if count == 1 and (only.sha256, only.xxh3) != (entry.sha256, entry.xxh3):
-        yield f"{entry.path} and its only part have different digests"
+    if count > 1 and not entry.parts[-1].size:
+        yield f"the last part of {entry.path} is empty"
 
 
 def _reference_faults(manifest: Manifest) -> Iterator[str]:

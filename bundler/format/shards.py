@@ -9,9 +9,8 @@ from bundler.errors import SpaceError
 from bundler.format import layout
 from bundler.ports import VolumeFormat
 
-# A file up to this size is never cut: it moves to the next volume whole, so that small files stay
-# usable straight from a stick. At most this much room, or a quarter of the volume, is left unused.
-KEEP_WHOLE = 64 * 2**20
+# The longest suffix that a member name can get.
+_LONGEST = ".part99999of99999"
 
 
 @dataclass(frozen=True)
@@ -30,43 +29,65 @@ class _Filling:
 
 
 def plan_volumes(
-    files: Sequence[tuple[str, int]], limit: int, form: VolumeFormat
+    files: Sequence[tuple[str, int]], limit: int, form: VolumeFormat, block_size: int
 ) -> tuple[tuple[Slice, ...], ...]:
-    """Fill volumes in the order of the files.
+    """Fill volumes in the order of the files, about equally.
+
+    A file is cut only where a block ends, and a file of one block never: it moves to the next volume
+    whole, so that small files stay usable straight from a stick. As many volumes as the limit asks
+    for, and then none much smaller than the others: a last volume of a few bytes is one more thing to
+    carry, and parity costs as much as the largest.
 
     Args:
         files: path in the bundle and size in bytes.
         limit: most bytes in one volume.
         form: the volume format, for its overhead.
+        block_size: bytes of a block.
 
     Raises:
         SpaceError: the limit leaves no room for data.
     """
-    capacity = limit - form.base_overhead()
-    keep_whole = min(KEEP_WHOLE, limit // 4)
-    volumes = [_Filling(capacity)]
-    for number, (path, size) in enumerate(files):
-        # `.partNNNNofNNNN` is the longest suffix that a member name can get.
-        cost = form.overhead(path + ".part99999of99999")
-        if capacity <= cost + 1:
+    costs = [form.overhead(path + _LONGEST) for path, _ in files]
+    base = form.base_overhead()
+    for (path, _), cost in zip(files, costs, strict=True):
+        if limit - base < cost + block_size:
             raise SpaceError(
                 f"volumes of {limit} bytes are too small for {path}",
                 hint="Give a larger volumes.size.",
             )
+    sizes = [size for _, size in files]
+    best = _fill(sizes, costs, limit - base, block_size)
+    low, high = max(costs, default=0) + block_size, limit - base
+    # The smallest capacity that needs no more volumes: none is left with a small rest.
+    while len(best) > 1 and high - low > block_size:
+        middle = (low + high) // 2
+        tried = _fill(sizes, costs, middle, block_size)
+        if len(tried) <= len(best):
+            best, high = tried, middle
+        else:
+            low = middle
+    return tuple(tuple(volume.slices) for volume in best)
+
+
+def _fill(
+    sizes: Sequence[int], costs: Sequence[int], capacity: int, block_size: int
+) -> list[_Filling]:
+    volumes: list[_Filling] = []
+    here = _Filling(0)
+    for number, (size, cost) in enumerate(zip(sizes, costs, strict=True)):
         start = 0
         while True:
-            here = volumes[-1]
-            left = size - start
-            room = here.room - cost
-            if left <= room or (room > 0 and left > keep_whole):
-                take = min(left, room)
+            room, left = here.room - cost, size - start
+            take = left if left <= room else room - room % block_size if left > block_size else 0
+            if take > 0 or left == 0 <= room:
                 here.slices.append(Slice(number, start, take))
                 here.room -= take + cost
                 start += take
                 if start >= size:
                     break
-            volumes.append(_Filling(capacity))
-    return tuple(tuple(volume.slices) for volume in volumes if volume.slices)
+            here = _Filling(capacity)
+            volumes.append(here)
+    return volumes
 
 
 def member_names(

@@ -1,188 +1,212 @@
-"""Reading a volume against the signed manifest, byte for byte.
+"""Reading volumes against the signed manifest, byte for byte, on all cores.
 
 Nothing inside the archive is believed: headers must equal what the manifest predicts, and data is read
-at the manifest's offsets and hashed. So every byte of a volume is accounted for, and a damaged one is
-named by the path that it belongs to.
+at the manifest's offsets and hashed block by block. So every byte of a volume is accounted for, and a
+damaged one is named by the path, and the run of bytes, that it belongs to.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
 from typing import Protocol
 
 from cryptography.hazmat.primitives import hashes
 
-from bundler.domain.manifest import Entry, Manifest, Part, VolumeEntry
+from bundler.domain.manifest import Manifest, VolumeEntry
 from bundler.domain.verdict import Damage
-from bundler.errors import FormatError, disk_errors
-from bundler.format.digests import CHUNK, read_chunks
-from bundler.ports import Member, Region, Task, VolumeFormat
+from bundler.errors import disk_errors
+from bundler.format.diskfile import aligned_buffer
+from bundler.format.spans import BlockSpan, Predicted, Span, placed_parts, volume_spans
+from bundler.format.workers import in_parallel
+from bundler.ports import Task, VolumeFormat
+
+# A worker waits for the medium while others hash; more gain nothing, and cost memory.
+READERS = min(max(os.cpu_count() or 1, 4), 8)
+# What one worker takes at once: enough that opening the file costs nothing beside it.
+_BATCH = 32 * 2**20
 
 
-@dataclass(frozen=True)
-class PlacedPart:
-    """A part, its entry, and where in the entry's file it starts."""
+class BlockSink(Protocol):
+    """Takes blocks while volumes are read. Called from several threads."""
 
-    entry: Entry
-    part: Part
-    start: int
+    def wants(self, span: BlockSpan) -> bool:
+        """Whether this block is still needed; others are skipped unread."""
 
+    def write(self, span: BlockSpan, at: int, chunk: memoryview) -> None:
+        """Bytes of the block, `at` bytes into the entry's file. Not yet trusted."""
 
-class PartSink(Protocol):
-    """Takes the bytes of parts while a volume is read."""
-
-    def wants(self, placed: PlacedPart) -> bool:
-        """Whether this part is still needed; others are skipped unread."""
-
-    def write(self, placed: PlacedPart, at: int, chunk: bytes) -> None:
-        """Bytes of the part, `at` bytes into the entry's file. Not yet trusted."""
-
-    def good(self, placed: PlacedPart) -> None:
-        """The part is complete and its SHA-256 is right."""
+    def good(self, span: BlockSpan) -> None:
+        """The block is complete and its SHA-256 is right."""
 
 
-def placed_parts(manifest: Manifest) -> dict[str, list[PlacedPart]]:
-    """Volume name -> its parts in the order in which they lie."""
-    by_volume: dict[str, list[PlacedPart]] = {volume.name: [] for volume in manifest.volumes}
-    for entry in manifest.entries:
-        start = 0
-        for part in entry.parts:
-            by_volume[part.volume].append(PlacedPart(entry, part, start))
-            start += part.size
-    for parts in by_volume.values():
-        parts.sort(key=lambda placed: (placed.part.offset, placed.part.member))
-    return by_volume
-
-
-def volume_regions(
-    volume: VolumeEntry, parts: Sequence[PlacedPart], form: VolumeFormat
-) -> tuple[Region, ...]:
-    """Predict the volume's bytes.
-
-    Raises:
-        FormatError: the manifest places parts where the format would not.
-    """
-    members = [Member(p.part.member, p.part.size, p.part.crc32) for p in parts]
-    regions = form.layout(members)
-    offsets = [region.offset for region in regions if region.member is not None]
-    end = regions[-1].offset + regions[-1].size
-    if offsets != [p.part.offset for p in parts] or end != volume.size:
-        raise FormatError(f"manifest: the parts in {volume.name} do not lie as the format says")
-    return regions
-
-
-def scan_volume(
-    path: Path,
-    volume: VolumeEntry,
-    regions: Sequence[Region],
-    parts: Sequence[PlacedPart],
+def scan_volumes(
+    places: Mapping[str, Path],
+    manifest: Manifest,
+    form: VolumeFormat,
     task: Task,
-    sink: PartSink | None = None,
-) -> tuple[Damage, ...]:
-    """Check one volume in one pass, and hand the data on.
+    sink: BlockSink | None = None,
+) -> list[Damage]:
+    """Check volumes in one pass, and hand their blocks on.
 
     Args:
-        path: the volume.
-        volume: what the manifest says of it. Its SHA-256 is checked when all of it is read, which is
-            when there is no sink.
-        regions: what `volume_regions` predicts.
-        parts: the volume's parts.
+        places: volume name -> where it lies; volumes that are not named are not looked at.
+        manifest: what was signed.
+        form: the volume format.
         task: counts the bytes that were dealt with.
-        sink: takes data; without one the volume is only checked.
+        sink: takes blocks; without one the volumes are only checked, headers and all.
 
     Returns:
         What is wrong, in order; empty when every byte is right.
+
+    Raises:
+        FormatError: see `volume_spans`.
     """
-    findings: list[Damage] = []
-    promised = volume.size
-    whole = hashes.Hash(hashes.SHA256()) if sink is None else None
-    with disk_errors("reading", path), path.open("rb", buffering=0) as file:
-        size = os.fstat(file.fileno()).st_size
-        for region in regions:
-            if region.offset + region.size > size:
-                break
-            finding = _check_region(file, path.name, region, parts, task, sink, whole)
-            if finding:
-                findings.append(finding)
-        if size != promised:
-            what = "truncated" if size < promised else "longer than promised"
-            cut = next((r.label for r in regions if r.offset + r.size > size), "")
-            where = f"{path.name}: {cut}" if cut else path.name
-            findings.append(
-                Damage(where=where, what=what, expected=f"{promised} bytes", found=f"{size} bytes")
-            )
-    if whole is not None and not findings and (found := whole.finalize().hex()) != volume.sha256:
-        what = "the manifest names another SHA-256 for the volume than its parts give"
-        findings.append(Damage(where=path.name, what=what, expected=volume.sha256, found=found))
-    return tuple(findings)
+    found = find_faults(places, manifest, form, task, sink)
+    return list(dict.fromkeys(fault.damage for fault in found))
 
 
-def _check_region(
-    file: FileIO,
-    volume: str,
-    region: Region,
-    parts: Sequence[PlacedPart],
+@dataclass(frozen=True)
+class Fault:
+    """Where a volume is wrong; no span when only its length is."""
+
+    volume: str
+    span: Span | None
+    damage: Damage
+
+
+def find_faults(
+    places: Mapping[str, Path],
+    manifest: Manifest,
+    form: VolumeFormat,
     task: Task,
-    sink: PartSink | None,
-    whole: hashes.Hash | None,
+    sink: BlockSink | None = None,
+) -> list[Fault]:
+    """As `scan_volumes`, span by span: of a truncated volume also those that are gone."""
+    parts = placed_parts(manifest)
+    batches: list[_Batch] = []
+    for volume in manifest.volumes:
+        if volume.name in places:
+            spans = volume_spans(volume, parts[volume.name], form, manifest.block_size)
+            batches += _batches(places[volume.name], volume, spans, sink)
+
+    def check(batch: _Batch, shared: Task) -> list[Fault]:
+        return batch.check(shared, sink)
+
+    return [found for one in in_parallel(READERS, check, batches, task) for found in one]
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Spans of one volume for one worker; `known` is what its length tells already."""
+
+    path: Path
+    volume: str
+    spans: tuple[Span, ...]
+    skipped: int = 0
+    known: tuple[Fault, ...] = ()
+
+    def check(self, task: Task, sink: BlockSink | None) -> list[Fault]:
+        found = list(self.known)
+        task.advance(self.skipped)
+        if not self.spans:
+            return found
+        buffer = aligned_buffer()
+        with disk_errors("opening", self.path):
+            handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            for span in self.spans:
+                if damage := _check(handle, self.volume, span, buffer, task, sink):
+                    found.append(Fault(self.volume, span, damage))
+        finally:
+            os.close(handle)
+        return found
+
+
+def _batches(
+    path: Path, volume: VolumeEntry, spans: Sequence[Span], sink: BlockSink | None
+) -> Iterator[_Batch]:
+    with disk_errors("reading", path):
+        size = path.stat().st_size
+    if size != volume.size:
+        gone = [span for span in spans if span.offset + span.size > size]
+        damage = Damage(
+            where=f"{volume.name}: {gone[0].label}" if gone else volume.name,
+            what="truncated" if size < volume.size else "longer than promised",
+            expected=f"{volume.size} bytes", found=f"{size} bytes",
+        )  # fmt: skip
+        known = tuple(Fault(volume.name, span, damage) for span in gone)
+        yield _Batch(path, volume.name, (), known=known or (Fault(volume.name, None, damage),))
+    there = [span for span in spans if span.offset + span.size <= size]
+    wanted = [span for span in there if sink is None or _is_wanted(span, sink)]
+    skipped = volume.size - sum(span.size for span in wanted)
+    for group in _grouped(wanted):
+        yield _Batch(path, volume.name, tuple(group), skipped)
+        skipped = 0
+    if skipped:
+        yield _Batch(path, volume.name, (), skipped)
+
+
+def _is_wanted(span: Span, sink: BlockSink) -> bool:
+    return isinstance(span, BlockSpan) and sink.wants(span)
+
+
+def _grouped(spans: Iterable[Span]) -> Iterator[list[Span]]:
+    group: list[Span] = []
+    total = 0
+    for span in spans:
+        group.append(span)
+        total += span.size
+        if total >= _BATCH:
+            yield group
+            group, total = [], 0
+    if group:
+        yield group
+
+
+def _check(
+    handle: int, volume: str, span: Span, buffer: memoryview, task: Task, sink: BlockSink | None
 ) -> Damage | None:
-    if region.member is None:
-        found = b"".join(_read_at(file, region))
-        if whole is not None:
-            whole.update(found)
-        task.advance(region.size)
-        if found == region.literal:
-            return None
-        return Damage(where=f"{volume}: {region.label}", what="ZIP structure changed")
-    placed = parts[region.member]
-    if sink is not None and not sink.wants(placed):
-        task.advance(region.size)
-        return None
-    digest = hashes.Hash(hashes.SHA256())
-    at = placed.start
-    for chunk in _read_at(file, region):
-        digest.update(chunk)
-        if whole is not None:
-            whole.update(chunk)
-        if sink is not None:
-            sink.write(placed, at, chunk)
-        at += len(chunk)
-        task.advance(len(chunk))
-    found_sha = digest.finalize().hex()
-    if found_sha == placed.part.sha256:
-        if sink is not None:
-            sink.good(placed)
-        return None
-    return Damage(
-        where=f"{volume}: {placed.part.member}",
-        what="changed",
-        expected=f"sha256 {placed.part.sha256}",
-        found=found_sha,
-    )
+    where = f"{volume}: {span.label}"
+    try:
+        if isinstance(span, Predicted):
+            found = b"".join(bytes(chunk) for _, chunk in _pieces(handle, span, buffer, task))
+            same = found == span.literal
+            return None if same else Damage(where=where, what="ZIP structure changed")
+        digest = hashes.Hash(hashes.SHA256())
+        for at, chunk in _pieces(handle, span, buffer, task):
+            digest.update(chunk)
+            if sink is not None:
+                sink.write(span, span.start + at, chunk)
+    except _Unreadable as cause:
+        return Damage(where=where, what=str(cause))
+    sha256 = digest.finalize().hex()
+    if sha256 != span.block.sha256:
+        wanted = f"sha256 {span.block.sha256}"
+        return Damage(where=where, what="changed", expected=wanted, found=sha256)
+    if sink is not None:
+        sink.good(span)
+    return None
 
 
-def joined_sha256(entry: Entry, places: Mapping[str, Path], task: Task) -> str:
-    """SHA-256 of a cut file, read from its parts in the volumes, in order."""
-    digest = hashes.Hash(hashes.SHA256())
-    for part in entry.parts:
-        path = places[part.volume]
-        with disk_errors("reading", path):
-            for chunk in read_chunks(path, part.offset, part.size):
-                digest.update(chunk)
-                task.advance(len(chunk))
-    return digest.finalize().hex()
+class _Unreadable(Exception):  # noqa: N818 - becomes a finding: the rest of the volume may be sound
+    """The medium does not give the bytes; the text says how."""
 
 
-def _read_at(file: FileIO, region: Region) -> Iterator[bytes]:
-    file.seek(region.offset)
-    left = region.size
-    while left > 0:
-        chunk = file.read(min(CHUNK, left))
-        if not chunk:
-            return
-        left -= len(chunk)
-        yield chunk
+def _pieces(
+    handle: int, span: Span, buffer: memoryview, task: Task
+) -> Iterator[tuple[int, memoryview]]:
+    """The bytes of a span, each piece with where it starts in the span; valid until the next one."""
+    at = 0
+    while at < span.size:
+        try:
+            count = os.preadv(handle, [buffer[: span.size - at]], span.offset + at)
+        except OSError as cause:
+            raise _Unreadable(f"cannot be read: {cause.strerror}") from cause
+        if not count:
+            raise _Unreadable("truncated while it was read")
+        yield at, buffer[:count]
+        at += count
+        task.advance(count)

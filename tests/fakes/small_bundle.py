@@ -38,6 +38,7 @@ class SmallBundle:
     bundle_name: str = "small"
     files: tuple[dict[str, str], ...] = ()
     exclude: tuple[str, ...] = ()
+    parity: int = 0
 
     @property
     def out(self) -> Path:
@@ -67,7 +68,7 @@ class SmallBundle:
                 },
                 "settings": {"args": self.args, "max_num_seqs": 8},
                 "services": [{"name": "toy", "model": "toy", "port": self.port}],
-                "volumes": {"size": self.volume_size},
+                "volumes": {"size": self.volume_size, "parity": self.parity},
                 "acceptance": {
                     "concurrency": [4],
                     "requests": 60,

@@ -31,7 +31,7 @@ from bundler.cli.console import SilentProgress
 from bundler.domain.manifest import Manifest
 from bundler.format import layout
 from bundler.format.codec import to_bytes
-from bundler.format.digests import digest_file
+from bundler.format.ingest import digest_file
 from tests.fakes.runtime import python_archive
 from tests.fakes.small_bundle import PYTHON, SmallBundle
 from tests.fakes.wheels import make_wheel
@@ -290,8 +290,12 @@ BREAKS: list[Callable[[dict[str, Any]], object]] = [
     _set("entries/0/parts/0/offset", 10**9),
     _set("entries/0/parts/0/offset", "0"),
     _set("entries/0/parts/0/offset", True),
-    _set("entries/0/parts/0/sha256", "0"),
-    _set("entries/0/parts/0/sha256", "0" * 64),
+    _set("entries/0/blocks/0/sha256", "0"),
+    _set("entries/0/blocks/0/sha256", "0" * 64),
+    _set("entries/0/blocks", []),
+    _set("block_size", 5000),
+    _set("block_size", 2**40),
+    _edit(CUT, blocks=[{"sha256": "0" * 64}]),
     _set("entries/0/parts/0/volume", "../x"),
     _set("entries/0/parts/0/volume", None),
     _edit(CUT, size=2**63),
@@ -370,27 +374,19 @@ def test_whatever_is_missing_or_of_another_type_is_one_line(small: SmallBundle) 
     assert refusal(manifest) is None
 
 
-def test_a_whole_file_that_is_not_its_parts(small: SmallBundle) -> None:
-    """Each part is as signed; the whole file's digest must be right too, in whatever order they lie."""
-    resign(small, _edit(CUT, sha256="0" * 64))
+def test_a_changed_block_of_a_large_file_is_located(small: SmallBundle) -> None:
+    manifest = json.loads((small.out / layout.MANIFEST).read_bytes())
+    entry = _find(manifest, CUT)
+    step, part = manifest["block_size"], entry["parts"][1]
+    before = entry["parts"][0]["size"]
+    volume = small.out / part["volume"]
+    data = bytearray(volume.read_bytes())
+    data[part["offset"] + step + 5] ^= 1
+    volume.write_bytes(data)
     done = verify(small)
     assert done.returncode == 7
-    assert f"error: {CUT}: each part is as signed" in done.stderr
-
-    def swap(manifest: dict[str, Any]) -> None:
-        entry = _find(manifest, CUT)
-        entry["parts"].reverse()
-        data = b""
-        for number, part in enumerate(entry["parts"], 1):
-            part["member"] = f"{CUT}.part{number}of{len(entry['parts'])}"
-            volume = (small.out / part["volume"]).read_bytes()
-            data += volume[part["offset"] : part["offset"] + part["size"]]
-        entry["sha256"] = hashlib.sha256(data).hexdigest()
-
-    resign(small, swap)
-    assert verify(small).returncode == 0
-    resign(small, _edit(CUT, sha256="0" * 64))
-    assert verify(small).returncode == 7
+    where = f"{CUT}: bytes {before + step} to {before + 2 * step - 1}: changed"
+    assert f"error: {part['volume']}: {where}" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
@@ -576,10 +572,6 @@ def tool_bundle(
     listed |= {layout.wheel_path(p.name): (p, "wheel") for p in (tool, carrier, dependency, engine)}
     if runtime:
         listed[layout.extra_path("파이썬.tar.gz")] = (runtime, "file")
-    fetched = [
-        Fetched(path, kind, "", Blob(file, digest_file(file)))
-        for path, (file, kind) in listed.items()
-    ]
     packer = Packer(
         out=folder / "묶음 bundle",
         limit=30_000_000,
@@ -587,11 +579,17 @@ def tool_bundle(
         progress=SilentProgress(),
         bundle="toolbox",
     )
+    fetched = [
+        Fetched(path, kind, "", Blob(file, digest_file(file, packer.block_size)))
+        for path, (file, kind) in listed.items()
+    ]
     with packer.alone():
-        volumes, entries = packer.pack(fetched)
+        packed = packer.pack(fetched)
+        volumes, entries = packed.volumes, packed.entries
         loose = {layout.BOOTSTRAP: BOOTSTRAP_FILE.read_bytes(), layout.READ_ME: b"read me\n"}
         data = json.loads(to_bytes(base)) | {
             "name": "toolbox",
+            "block_size": packer.block_size,
             "tool": {
                 "version": version,
                 "requirements": layout.TOOL_REQUIREMENTS,
@@ -815,7 +813,7 @@ def test_an_archive_that_reaches_outside(
         "data = open(sys.argv[2], 'rb').read(); os.makedirs(sys.argv[4])\n"
         "entry = dict(path='x.tar.gz', sha256=sys.argv[3], size=len(data), parts=[])\n"
         "os.link(sys.argv[2], sys.argv[4] + '/runtime.tar')\n"
-        "try: b.make_runtime(A, entry, sys.argv[5], sys.argv[4])\n"
+        "try: b.make_runtime(A, None, entry, sys.argv[5], sys.argv[4])\n"
         "except (b.Error, OSError) as e: print('REFUSED', e)\n"
     )
     argv = [

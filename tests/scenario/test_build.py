@@ -1,6 +1,5 @@
 """The connected half, with real files: bytes, stock tools, resume."""
 
-import json
 import os
 import signal
 import subprocess
@@ -171,26 +170,22 @@ def test_a_damaged_note_beside_a_stored_file_means_fetching_again(
     sides = list((small.folder / "cache" / "objects").rglob("*.json"))
     assert sides
     for side in sides:
-        side.write_bytes(damage)
+        kept = side.read_bytes()
+        side.write_bytes(damage or kept.replace(b"0", b"1"))
     small.build_only(lock=lock, out=tmp_path / "two")
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
-@pytest.mark.parametrize("what", ["object", "crc32", "xxh3"])
-def test_a_damaged_store_is_never_signed_and_mends_itself(tmp_path: Path, what: str) -> None:
+def test_a_damaged_store_is_never_signed_and_mends_itself(tmp_path: Path) -> None:
     small = SmallBundle(tmp_path)
     small.prepare()
     lock = small.lock()
     small.build_only(lock=lock, out=tmp_path / "one")
     side = max((small.folder / "cache" / "objects").rglob("*.json"))
     stored = side.with_suffix("")
-    if what == "object":
-        data = bytearray(stored.read_bytes())
-        data[len(data) // 2] ^= 1
-        stored.write_bytes(bytes(data))
-    else:
-        note = json.loads(side.read_text())
-        side.write_text(json.dumps({**note, what: 7 if what == "crc32" else "0" * 32}))
+    data = bytearray(stored.read_bytes())
+    data[len(data) // 2] ^= 1
+    stored.write_bytes(bytes(data))
     with pytest.raises(IntegrityError, match="damaged; it was removed"):
         small.build_only(lock=lock, out=tmp_path / "two")
     assert not (tmp_path / "two").exists()

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +13,15 @@ import pytest
 from bundler import wiring
 from bundler.cli.app import run
 from bundler.cli.console import SilentProgress
+from bundler.deploy.root import Root
 from bundler.deploy.verify import Verification, verify
-from bundler.domain.manifest import Entry, Manifest, RuntimeFile
+from bundler.domain.manifest import Entry, Manifest, Part, RuntimeFile
 from bundler.errors import FormatError, MissingVolumeError, TrustError
 from bundler.format import layout
+from bundler.format.blocks import content_id, content_id_of
 from bundler.format.checksums import checksums
 from bundler.format.codec import parse_manifest, to_bytes
-from bundler.format.digests import digest_file, sha256_hex
+from bundler.format.digests import sha256_file, sha256_hex
 from tests.fakes.gguf import gguf_bytes
 from tests.fakes.small_bundle import SmallBundle
 
@@ -66,7 +69,7 @@ def test_a_flipped_byte_anywhere_in_a_volume_names_the_volume_and_the_path(
     noise = random.Random(11)
     manifest = parse_manifest((small.out / layout.MANIFEST).read_bytes())
     members = {
-        volume.name: [(p.offset, p.offset + p.size, p.member) for e in manifest.entries for p in e.parts
+        volume.name: [(p.offset, p.offset + p.size, e.path) for e in manifest.entries for p in e.parts
                       if p.volume == volume.name]
         for volume in manifest.volumes
     }  # fmt: skip
@@ -81,7 +84,9 @@ def test_a_flipped_byte_anywhere_in_a_volume_names_the_volume_and_the_path(
             assert where.startswith(f"{volume.name}: ")
             hit = [name for start, end, name in members[volume.name] if start <= at < end]
             if hit:
-                assert where == f"{volume.name}: {hit[0]}"
+                assert where.startswith(f"{volume.name}: {hit[0]}")
+                located = re.search(r": bytes (\d+) to (\d+)$", where)
+                assert not located or int(located[2]) - int(located[1]) < manifest.block_size
             else:
                 assert findings[0].what == "ZIP structure changed"
             volume.write_bytes(original)
@@ -96,7 +101,7 @@ def test_the_command_names_volume_and_path_and_exits_7(
     flip(volume, part.offset)
     assert run(["verify", str(small.out), "--key", str(small.public), "--json"]) == 7
     captured = capsys.readouterr()
-    assert f"error: {volume.name}: {part.member}: changed" in captured.err
+    assert f"error: {volume.name}: {part.member.split('.part')[0]}: " in captured.err
     answer = json.loads(captured.out)
     assert answer["exit_code"] == 7
     assert answer["kind"] == "IntegrityError"
@@ -253,6 +258,16 @@ def is_whole(entry: Entry) -> bool:
     return len(entry.parts) == 1 and entry.size > 0
 
 
+def _shifted(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The same bytes, cut one byte earlier."""
+    first, second = parts[:2]
+    return (
+        first.model_copy(update={"size": first.size - 1}),
+        second.model_copy(update={"size": second.size + 1, "offset": second.offset - 1}),
+        *parts[2:],
+    )
+
+
 HOSTILE = {
     "a name that leaves the root": with_top(name="../../../../tmp/escape"),
     "a name with control characters": with_top(name="a\n\x1b[31m"),
@@ -262,7 +277,16 @@ HOSTILE = {
     "an entry in the environment": with_entry(is_whole, path="venv/bin/python"),
     "an entry without parts": with_entry(is_whole, parts=()),
     "a whole file under another digest": with_entry(is_whole, sha256="0" * 64),
-    "a whole file under another xxh3": with_entry(is_whole, xxh3="0" * 32),
+    "a file without blocks": with_entry(is_whole, blocks=()),
+    "more blocks than the file has": lambda m: with_entry(
+        is_whole, blocks=next(e for e in m.entries if is_whole(e)).blocks * 2
+    )(m),
+    "a block size that is no power of two": with_top(block_size=5000),
+    "a block size of nothing": with_top(block_size=0),
+    "huge blocks": with_top(block_size=2**40),
+    "a part that is cut inside a block": lambda m: with_entry(
+        is_cut, parts=_shifted(next(e for e in m.entries if is_cut(e)).parts)
+    )(m),
     "a size beyond 64 bits": with_entry(is_whole, size=2**64),
     "requirements outside the bundle": lambda m: m.model_copy(
         update={"engine": m.engine.model_copy(update={"requirements": "/etc/hostname"})}
@@ -303,23 +327,10 @@ def test_a_signed_manifest_that_lies_is_refused_everywhere_in_one_line(
     assert not root.exists()
 
 
-@pytest.mark.parametrize("change", [
-    with_entry(is_cut, sha256="0" * 64),
-    lambda m: m.model_copy(
-        update={"volumes": (m.volumes[0].model_copy(update={"sha256": "0" * 64}), *m.volumes[1:])}
-    ),
-])  # fmt: skip
-def test_a_digest_that_no_part_proves_is_checked_too(
-    small: SmallBundle, change: Callable[[Manifest], Manifest]
-) -> None:
-    remake(small, change)
-    assert len(check(small).findings) == 1
-    assert run(["verify", str(small.out), "--key", str(small.public), "--quiet"]) == 7
-
-
 def test_the_store_cannot_be_poisoned_under_another_files_digest(
     small: SmallBundle, tmp_path: Path
 ) -> None:
+    """A trusted supplier's lie about a whole file's SHA-256 changes nothing: blocks name it."""
     good = small.copy(tmp_path / "good")
     honest = parse_manifest((good.out / layout.MANIFEST).read_bytes())
     victim = next(entry for entry in honest.entries if is_cut(entry))
@@ -328,12 +339,20 @@ def test_the_store_cannot_be_poisoned_under_another_files_digest(
     (evil.folder / "model" / "toy.gguf").write_bytes(gguf_bytes(500_000, seed=1))
     evil.build_only()
     remake(evil, with_entry(is_cut, sha256=victim.sha256))
-    root = str(tmp_path / "root")
-    evil_words = ["import", str(evil.out), "--key", str(evil.public), "--root", root, "--quiet"]
-    assert run(evil_words) == 7
-    assert run(["import", str(good.out), "--key", str(good.public), "--root", root, "--quiet"]) == 0
-    stored = tmp_path / "root" / "store" / victim.sha256[:2] / victim.sha256
-    assert digest_file(stored).sha256 == victim.sha256
+    root = Root(tmp_path / "root")
+    for bundle in (evil, good):
+        words = ["import", str(bundle.out), "--key", str(bundle.public), "--root", str(root.path)]
+        assert run([*words, "--quiet"]) == 0
+    assert sha256_file(root.object(content_id(victim))) == victim.sha256
+    other = parse_manifest((evil.out / layout.MANIFEST).read_bytes())
+    liar = next(entry for entry in other.entries if is_cut(entry))
+    assert content_id(liar) != content_id(victim)
+
+
+def test_content_ids_tell_a_list_of_blocks_from_a_file_that_says_the_same() -> None:
+    digests = ["a" * 64, "b" * 64]
+    text = "\n".join(["airbundle content 1", "100", *digests, ""]).encode()
+    assert content_id_of(len(text), [sha256_hex(text)]) != content_id_of(100, digests)
 
 
 @pytest.mark.parametrize("kind", ["folder", "fifo", "dangling link"])

@@ -13,7 +13,8 @@ from bundler.demo.hub import Fault, LoopbackHub
 from bundler.domain.lock import LockedFile, LockedModel
 from bundler.domain.sources import ModelRef
 from bundler.errors import SourceError, SpaceError
-from bundler.format.digests import digest_bytes, git_blob_sha1
+from bundler.format.digests import git_blob_sha1
+from bundler.format.ingest import digest_bytes
 from tests.fakes.ports import Count
 
 REPO = "acme/tiny"

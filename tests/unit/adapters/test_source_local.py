@@ -9,7 +9,7 @@ from bundler.adapters.source_local import GgufSource, LocalSource
 from bundler.domain.lock import LockedModel
 from bundler.domain.sources import ModelRef
 from bundler.errors import SourceError
-from bundler.format.digests import digest_bytes
+from bundler.format.ingest import digest_bytes
 from tests.fakes.ports import Count
 
 GGUF = b"GGUF\x03\x00\x00\x00" + bytes(56)

@@ -13,7 +13,7 @@ from bundler.build.store import Blob
 from bundler.domain.lock import Lock, LockedWheel
 from bundler.domain.target import Target
 from bundler.format import layout
-from bundler.format.digests import digest_file
+from bundler.format.ingest import digest_file
 from tests.fakes.wheels import make_wheel
 
 LONG = "Permission is hereby granted, free of charge, to any person obtaining a copy of this " * 4

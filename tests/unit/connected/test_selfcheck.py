@@ -21,7 +21,7 @@ from bundler.domain.spec import BundleSpec
 from bundler.domain.target import Target
 from bundler.errors import ResolveError
 from bundler.format import layout
-from bundler.format.digests import digest_file
+from bundler.format.ingest import digest_file
 from bundler.ports import HostIndex, WheelRequest
 from tests.fakes.wheels import make_wheel
 

@@ -8,8 +8,8 @@ import yaml
 
 from bundler.build.resolve import engine_request
 from bundler.build.specfile import load_spec, parse_spec
-from bundler.domain.sizes import MEDIA
-from bundler.domain.spec import BundleSpec, Medium
+from bundler.domain.sizes import MEDIA, medium_limit
+from bundler.domain.spec import BundleSpec
 from bundler.errors import SpecError
 
 GOOD = """\
@@ -89,8 +89,22 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_spec(tmp_path / "none.yaml")
 
 
-def test_media_of_the_spec_and_of_the_size_table_agree() -> None:
-    assert set(Medium.__args__) == set(MEDIA)
+@pytest.mark.parametrize("medium", [*MEDIA, "8GB-usb", "16GB-usb", "256GB-usb", "2000GB-usb"])
+def test_every_medium_has_a_size(medium: str) -> None:
+    spec = parse_spec((GOOD + f"volumes: {{medium: {medium}}}\n").encode(), "s")
+    assert spec.volumes.limit == medium_limit(medium)
+
+
+@pytest.mark.parametrize("medium", ["16GB", "0GB-usb", "16gb-usb", "usb", "floppy", "99999GB-usb"])
+def test_other_media_are_refused(medium: str) -> None:
+    assert "volumes.medium" in _refusal(GOOD + f"volumes: {{medium: {medium}}}\n")
+
+
+@pytest.mark.parametrize(("stick", "volumes"), [(4, 1), (8, 2), (16, 4), (32, 8), (64, 15)])
+def test_a_whole_number_of_volumes_fills_a_stick(stick: int, volumes: int) -> None:
+    limit = medium_limit(f"{stick}GB-usb")
+    assert limit < 2**32
+    assert stick * 10**9 * 0.97 < volumes * limit <= stick * 10**9 * 0.98
 
 
 def _refusal(text: str) -> str:
@@ -146,6 +160,7 @@ def test_an_alias_that_stands_for_little_is_fine() -> None:
     assert spec.services[0].settings == spec.settings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

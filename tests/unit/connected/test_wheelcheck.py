@@ -9,7 +9,7 @@ from bundler.build.store import Blob
 from bundler.build.wheelcheck import check_wheels
 from bundler.domain.target import Target
 from bundler.errors import IntegrityError, ResolveError
-from bundler.format.digests import digest_file
+from bundler.format.ingest import digest_file
 from tests.fakes.wheels import make_wheel
 
 TARGET = Target(python="3.12", glibc="2.31")

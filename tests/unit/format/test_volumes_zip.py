@@ -80,6 +80,7 @@ def test_sizes_and_offsets_over_4_gib_use_zip64(tmp_path: Path, size: int) -> No
     assert str(size) in listing.stdout
 
 
+@pytest.mark.slow
 def test_more_members_than_16_bits_hold(tmp_path: Path) -> None:
     path = tmp_path / "many.zip"
     write(path, {f"f{n}": b"" for n in range(70_000)})
