@@ -132,6 +132,33 @@ def inspect(
     table("volumes", ["name", "#size", "sha256"], seen["volumes"])
 
 
+def diff(
+    old: Annotated[
+        Path,
+        typer.Argument(help="A bundle's folder or manifest.", show_default=False, readable=False),
+    ],
+    new: Annotated[
+        Path, typer.Argument(help="The one after it.", show_default=False, readable=False)
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Show what a bundle changes against another: models, packages, settings, files."""
+    from bundler.review.difference import difference, read_manifest
+
+    found = difference(read_manifest(old), read_manifest(new))
+    if json:
+        show_json(found.model_dump(mode="json"))
+        return
+    if not found.changes:
+        say("nothing differs", "bold")
+    else:
+        rows = [(one.part, one.name, one.what, one.old, one.new) for one in found.changes]
+        table("", ["part", "what", "change", "before", "after"], rows)
+    say(
+        f"{human(found.new_bytes)} are new, {human(found.kept_bytes)} are held by the first already"
+    )
+
+
 def keygen(
     out: Annotated[
         Path,
@@ -161,5 +188,5 @@ def schema() -> None:
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     panel = "Connected side"
-    for command in (build, inspect, keygen, schema):
+    for command in (build, inspect, diff, keygen, schema):
         app.command(rich_help_panel=panel)(command)
