@@ -6,17 +6,13 @@ Both sides are what the manifests say; nothing here is trusted, `verify` is what
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
 from bundler.domain.manifest import Entry, Manifest
 from bundler.domain.record import Record
-from bundler.errors import FormatError, MissingVolumeError, disk_errors
-from bundler.format import layout
 from bundler.format.blocks import content_id
-from bundler.format.codec import parse_manifest
 
 Part = Literal["bundle", "target", "engine", "tool", "package", "model", "service", "need", "file"]
 _ABSENT = object()
@@ -40,24 +36,6 @@ class Difference(Record):
         description="Bytes of files whose content the first bundle does not hold."
     )
     kept_bytes: int = Field(description="Bytes of files whose content it holds.")
-
-
-def read_manifest(place: Path) -> Manifest:
-    """The manifest of a bundle's folder, or a manifest file by itself.
-
-    Raises:
-        MissingVolumeError: there is none.
-        FormatError: it is not a manifest that this version reads.
-    """
-    path = place / layout.MANIFEST if place.is_dir() else place
-    if not path.is_file():
-        raise MissingVolumeError(
-            f"{path}: not there", hint="Name a folder with a bundle, or its manifest.json."
-        )
-    with disk_errors("reading", path):
-        if path.stat().st_size > layout.MAX_MANIFEST_BYTES:
-            raise FormatError(f"{path}: over {layout.MAX_MANIFEST_BYTES} bytes")
-        return parse_manifest(path.read_bytes())
 
 
 def difference(old: Manifest, new: Manifest) -> Difference:
