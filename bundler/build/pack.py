@@ -79,7 +79,7 @@ class Packer:
         """
         marker = self.work / _MARKER
         with disk_errors("creating", self.work):
-            if self.work.exists() and not marker.exists() and any(self.work.iterdir()):
+            if self.work.exists() and not marker.exists() and not self._is_ours():
                 raise StateError(
                     f"{self.work}: is not left by a build, and a build would empty it",
                     hint="Move it away, or give another --out.",
@@ -200,6 +200,20 @@ class Packer:
             name = layout.volume_name(self._bundle, number, len(volumes), self._form.suffix)
             drafts.append(Draft(name, slices, members, blocks, self._form.layout(members)))
         return drafts
+
+    def _is_ours(self) -> bool:
+        """Whether all that lies in the work folder is a build's: its marker goes before its name."""
+        mine = {
+            layout.MANIFEST,
+            layout.SIGNATURE,
+            layout.CHECKSUMS,
+            layout.BOOTSTRAP,
+            layout.READ_ME,
+        }
+        return all(
+            path.name in mine or path.name.startswith(f"{self._bundle}.")
+            for path in self.work.iterdir()
+        )
 
     def _is_held(self, item: Fetched) -> bool:
         digests = item.blob.digests
