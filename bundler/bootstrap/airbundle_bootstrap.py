@@ -350,8 +350,11 @@ def check_manifest(manifest):
         place = PLACES.get(entry["kind"])
         require(place and re.match(place, path), "{}: no place for its kind".format(path))
         whole, sizes = len(parts) == 1, [part["size"] for part in parts]
-        require(parts and sum(sizes) == entry["size"], "the parts of {} do not add up".format(path))
-        require(whole or min(sizes) > 0, "{}: an empty part".format(path))
+        held = not parts and manifest.get("base") and entry["kind"] in ("wheel", "model", "file")
+        require(held or parts, "{} has no parts".format(path))
+        adds_up = held or sum(sizes) == entry["size"]
+        require(adds_up, "the parts of {} do not add up".format(path))
+        require(held or whole or min(sizes) > 0, "{}: an empty part".format(path))
         require(not any(size % step for size in sizes[:-1]), path + ": a part cut inside a block")
         blocks = entry["blocks"]
         right = len(blocks) == max(1, -(-entry["size"] // step))
@@ -467,6 +470,9 @@ def scan_volume(path, volume, parts, progress, pool):
 def read_entry(args, manifest, entry):
     """The bytes of a file of the bundle, in chunks. They count once the last came without an Error."""
     start = 0
+    if not entry["parts"]:
+        hint = "Have the bundle built again; the tool's own files must be in it."
+        raise Error(MISSING, entry["path"] + ": is not in this bundle but in its base", hint)
     for part in entry["parts"]:
         with open(os.path.join(args.dir, part["volume"]), "rb", buffering=0) as file:
             file.seek(part["offset"])

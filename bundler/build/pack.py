@@ -29,7 +29,7 @@ from bundler.domain.manifest import (
 from bundler.domain.sizes import human
 from bundler.errors import SpaceError, StateError, disk_errors
 from bundler.format import layout
-from bundler.format.blocks import block_count, block_size_for
+from bundler.format.blocks import block_count, block_size_for, content_id_of
 from bundler.format.checksums import checksums
 from bundler.format.codec import to_bytes
 from bundler.format.digests import sha256_hex
@@ -58,12 +58,13 @@ class Packer:
 
     def __init__(
         self, *, out: Path, limit: int, form: VolumeFormat, progress: Progress, bundle: str,
-        parity: int = 0,
+        parity: int = 0, held: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         self.out = out
         self.work = out.with_name(out.name + ".partial")
         self._limit = limit - (parity_room(bundle, form) if parity else 0)
         self._parity = parity
+        self._held = held
         self.block_size = block_size_for(limit)
         self._form = form
         self._progress = progress
@@ -78,7 +79,7 @@ class Packer:
         """
         marker = self.work / _MARKER
         with disk_errors("creating", self.work):
-            if self.work.exists() and not marker.exists() and any(self.work.iterdir()):
+            if self.work.exists() and not marker.exists() and not self._is_ours():
                 raise StateError(
                     f"{self.work}: is not left by a build, and a build would empty it",
                     hint="Move it away, or give another --out.",
@@ -102,8 +103,9 @@ class Packer:
             IntegrityError: a source file changed while it was packed.
             FormatError: a path cannot be in a bundle.
         """
-        ordered = sorted(files, key=lambda item: item.path)
-        check_paths(item.path for item in ordered)
+        everything = sorted(files, key=lambda item: item.path)
+        check_paths(item.path for item in everything)
+        ordered = [item for item in everything if not self._is_held(item)]
         drafts = self._drafts(ordered)
         check_paths(draft.name for draft in drafts)
         check_paths(member.name for draft in drafts for member in draft.members)
@@ -117,6 +119,8 @@ class Packer:
         self._remove_strangers({draft.name for draft in drafts} | set(names))
         volumes = self._write_all(drafts, ordered, "pack")
         entries = [*_entries(ordered, drafts)]
+        entries += [_entry(item, ()) for item in everything if self._is_held(item)]
+        entries.sort(key=lambda entry: entry.path)
         if sets:
             with self._progress.task("parity", sum(draft.size for draft in drafts)) as task:
                 parity = [
@@ -197,6 +201,26 @@ class Packer:
             drafts.append(Draft(name, slices, members, blocks, self._form.layout(members)))
         return drafts
 
+    def _is_ours(self) -> bool:
+        """Whether all that lies in the work folder is a build's: its marker goes before its name."""
+        mine = {
+            layout.MANIFEST,
+            layout.SIGNATURE,
+            layout.CHECKSUMS,
+            layout.BOOTSTRAP,
+            layout.READ_ME,
+        }
+        return all(
+            path.name in mine or path.name.startswith(f"{self._bundle}.")
+            for path in self.work.iterdir()
+        )
+
+    def _is_held(self, item: Fetched) -> bool:
+        digests = item.blob.digests
+        return item.kind in ("wheel", "model", "file") and (
+            content_id_of(digests.size, [block.sha256 for block in digests.blocks]) in self._held
+        )
+
     def _blocks(self, item: Fetched, piece: Slice) -> tuple[BlockDigests, ...]:
         first = piece.start // self.block_size
         return item.blob.digests.blocks[first : first + block_count(piece.size, self.block_size)]
@@ -247,18 +271,22 @@ def _entries(files: Sequence[Fetched], drafts: Sequence[Draft]) -> Iterator[Entr
             )
             parts.setdefault(piece.file, []).append((piece.start, part))
     for number, item in enumerate(files):
-        digests = item.blob.digests
-        yield Entry.model_validate(
-            {
-                "path": item.path,
-                "kind": item.kind,
-                "size": digests.size,
-                "sha256": digests.sha256,
-                "origin": item.origin,
-                "blocks": tuple(Block(sha256=b.sha256, xxh3=b.xxh3) for b in digests.blocks),
-                "parts": tuple(part for _, part in sorted(parts[number], key=lambda row: row[0])),
-            }
-        )
+        yield _entry(item, tuple(part for _, part in sorted(parts[number], key=lambda row: row[0])))
+
+
+def _entry(item: Fetched, parts: tuple[Part, ...]) -> Entry:
+    digests = item.blob.digests
+    return Entry.model_validate(
+        {
+            "path": item.path,
+            "kind": item.kind,
+            "size": digests.size,
+            "sha256": digests.sha256,
+            "origin": item.origin,
+            "blocks": tuple(Block(sha256=b.sha256, xxh3=b.xxh3) for b in digests.blocks),
+            "parts": parts,
+        }
+    )
 
 
 def loose_file(name: str, data: bytes) -> LooseFile:

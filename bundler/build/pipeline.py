@@ -20,6 +20,7 @@ from bundler.build.tools import BuildTools
 from bundler.build.wheelcheck import check_wheels
 from bundler.domain.lock import Lock, LockedWheel
 from bundler.domain.manifest import (
+    Base,
     Manifest,
     RuntimeFile,
     ShippedEngine,
@@ -27,11 +28,13 @@ from bundler.domain.manifest import (
     ShippedTool,
 )
 from bundler.domain.proof import Proof
+from bundler.domain.sizes import human
 from bundler.domain.spec import BundleSpec
 from bundler.errors import FormatError, IntegrityError, StateError, disk_errors
 from bundler.format import layout
-from bundler.format.blocks import block_size_for
-from bundler.format.codec import to_bytes
+from bundler.format.blocks import block_size_for, content_id
+from bundler.format.codec import parse_manifest, to_bytes
+from bundler.format.digests import sha256_hex
 from bundler.format.ingest import digest_bytes
 from bundler.format.requirements import requirements_text
 from bundler.format.rules import check_rules
@@ -122,8 +125,11 @@ def build(
     tool_wheel: Path,
     signer: Signer | None,
     tools: BuildTools,
+    base_manifest: bytes | None = None,
 ) -> Built:
     """Fetch what the lock names and pack it. The same lock and key give the same bytes.
+
+    With a `base_manifest`, only what that bundle lacks goes into the volumes.
 
     Raises:
         StateError: `out` exists already.
@@ -153,6 +159,7 @@ def build(
     lock = filled(lock, fetched)
     proof = make_proof(spec, lock, base, tools, fetched)
     refuse(proof)
+    before = parse_manifest(base_manifest) if base_manifest else None
     packer = Packer(
         out=out,
         limit=spec.volumes.limit,
@@ -160,6 +167,7 @@ def build(
         progress=tools.progress,
         bundle=spec.name,
         parity=spec.volumes.parity,
+        held=_held(before, lock),
     )
     with packer.alone():
         # The records lie beside the tool's wheel, in this build's own temporary folder.
@@ -167,6 +175,14 @@ def build(
         packed = packer.pack(_with_blocks(files, packer.block_size, tools))
         bootstrap = BOOTSTRAP_FILE.read_bytes()
         manifest = _manifest(spec, lock, proof, packed)
+        if before is not None and base_manifest is not None:
+            base_digest = sha256_hex(base_manifest)
+            based = Base(name=before.name, manifest_sha256=base_digest)
+            manifest = manifest.model_copy(update={"base": based})
+            kept = sum(entry.size for entry in manifest.held)
+            tools.progress.note(
+                f"{len(manifest.held)} files ({human(kept)}) are held by {based.bundle_id}"
+            )
         loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: read_me(manifest)}
         manifest = manifest.model_copy(
             update={"loose": tuple(loose_file(name, data) for name, data in sorted(loose.items()))}
@@ -190,6 +206,18 @@ def _check_against_lock(lock: Lock, fetched: Sequence[Fetched]) -> None:
                     f"{model.name}/{file.path}: {found} bytes, the lock says {file.size}",
                     hint="The source changed since the lock; make a new one with --relock.",
                 )
+
+
+def _held(before: Manifest | None, lock: Lock) -> frozenset[str]:
+    """Content ids that need not be carried again; the tool always is, for the bootstrap."""
+    if before is None:
+        return frozenset()
+    tool = {layout.wheel_path(wheel.filename) for wheel in lock.tool_wheels}
+    return frozenset(
+        content_id(entry)
+        for entry in before.payload
+        if entry.kind in ("wheel", "model", "file") and entry.path not in tool
+    )
 
 
 def _with_blocks(files: Sequence[Fetched], block_size: int, tools: BuildTools) -> list[Fetched]:

@@ -46,6 +46,15 @@ def build(
     relock: Annotated[
         bool, typer.Option("--relock", help="Resolve anew and replace the lock.")
     ] = False,
+    base: Annotated[
+        Path | None,
+        typer.Option(
+            "--base",
+            help="A bundle (folder or manifest.json) that the site has: carry only what it lacks.",
+            show_default=False,
+            readable=False,
+        ),
+    ] = None,
     cache: CacheOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -56,6 +65,7 @@ def build(
     from bundler.build.pipeline import make_lock
     from bundler.build.specfile import load_spec
     from bundler.build.toolwheel import write_tool_wheel
+    from bundler.review.reading import read_manifest
 
     if key is None and not unsigned:
         raise KeyFileError(
@@ -64,6 +74,7 @@ def build(
         )
     host = wiring.reading_host()
     wanted = load_spec(spec)
+    before = read_manifest(base)[1] if base else None
     signer = wiring.signer(key) if key else None
     shown = progress(quiet=quiet)
     tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache), host)
@@ -84,6 +95,7 @@ def build(
             tool_wheel=wheel,
             signer=signer,
             tools=tools,
+            base_manifest=before,
         )
     # Digests and licences are known now.
     write_lock(lock_path, built.lock)
@@ -121,7 +133,7 @@ def inspect(
         return
     say(f"{seen['name']}  (manifest sha256 {seen['manifest_sha256']})", "bold")
     say("not verified: `airbundle verify` checks the signature and every byte", "yellow")
-    for label in ("description", "created", "target", "engine", "tool", "signature"):
+    for label in ("description", "created", "target", "engine", "tool", "base", "signature"):
         if seen[label]:
             say(f"{label:<12} {seen[label]}")
     for title in ("needs", "waived"):
@@ -130,6 +142,34 @@ def inspect(
     table("models", ["name", "origin", "licence", "#size"], seen["models"])
     table("contents", ["kind", "#files", "#size"], seen["kinds"])
     table("volumes", ["name", "#size", "sha256"], seen["volumes"])
+
+
+def diff(
+    old: Annotated[
+        Path,
+        typer.Argument(help="A bundle's folder or manifest.", show_default=False, readable=False),
+    ],
+    new: Annotated[
+        Path, typer.Argument(help="The one after it.", show_default=False, readable=False)
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Show what a bundle changes against another: models, packages, settings, files."""
+    from bundler.review.difference import difference
+    from bundler.review.reading import read_manifest
+
+    found = difference(read_manifest(old)[0], read_manifest(new)[0])
+    if json:
+        show_json(found.model_dump(mode="json"))
+        return
+    if not found.changes:
+        say("nothing differs", "bold")
+    else:
+        rows = [(one.part, one.name, one.what, one.old, one.new) for one in found.changes]
+        table("", ["part", "what", "change", "before", "after"], rows)
+    say(
+        f"{human(found.new_bytes)} are new, {human(found.kept_bytes)} are held by the first already"
+    )
 
 
 def keygen(
@@ -161,5 +201,5 @@ def schema() -> None:
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     panel = "Connected side"
-    for command in (build, inspect, keygen, schema):
+    for command in (build, inspect, diff, keygen, schema):
         app.command(rich_help_panel=panel)(command)

@@ -16,8 +16,9 @@ from bundler.deploy.storing import StoreSink
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.sizes import human
 from bundler.domain.verdict import Damage
-from bundler.errors import SpaceError, TrustError, disk_errors
+from bundler.errors import SpaceError, StateError, TrustError, disk_errors
 from bundler.format import layout
+from bundler.format.blocks import content_id
 from bundler.format.codec import to_bytes
 from bundler.format.spans import block_numbers, placed_parts
 from bundler.format.trust import open_manifest
@@ -79,6 +80,7 @@ def import_bundle(
         if (path := folder / volume.name).is_file()
     }
     with root.alone():
+        _check_base(root, verified)
         _keep_records(root, verified, source, verifiers)
         findings = _bring_in(root, verified, present, form, progress)
         missing = missing_volumes(root, verified)
@@ -101,6 +103,26 @@ def _bring_in(
         return scan_volumes(present, verified.manifest, form, task, sink)
 
 
+def _check_base(root: Root, verified: VerifiedManifest) -> None:
+    """Refuse a delta before the first write when what it builds on is not here."""
+    manifest = verified.manifest
+    absent = [
+        entry for entry in manifest.held if not _holds(root.object(content_id(entry)), entry.size)
+    ]
+    if manifest.base is not None and absent:
+        raise StateError(
+            f"{verified.bundle_id} builds on {manifest.base.bundle_id}, of which"
+            f" {len(absent)} files ({human(sum(entry.size for entry in absent))}) are not here,"
+            f" such as {absent[0].path}",
+            hint=f"Import {manifest.base.bundle_id} first, or bring a bundle that was built without"
+            " --base.",
+        )
+
+
+def _holds(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
+
+
 def missing_volumes(root: Root, verified: VerifiedManifest) -> tuple[str, ...]:
     """Volumes with blocks of files that are not in the store yet."""
     sink = StoreSink(root, verified.manifest)
@@ -111,7 +133,7 @@ def missing_volumes(root: Root, verified: VerifiedManifest) -> tuple[str, ...]:
         if any(sink.lacks(p.entry, i) for p in parts for i in block_numbers(p, size))
     }
     # A file with all its blocks in but no name yet: the next import gives it one.
-    lacking |= {entry.parts[-1].volume for entry in sink.unnamed()}
+    lacking |= {entry.parts[-1].volume for entry in sink.unnamed() if entry.parts}
     return tuple(v.name for v in verified.manifest.volumes if v.name in lacking)
 
 

@@ -69,9 +69,13 @@ class StoreSink:
         self._handles = 0
 
     def __enter__(self) -> StoreSink:
-        """Finish what a kill interrupted between a file's last block and its name."""
+        """Finish what a kill interrupted between a file's last block, its name and its list's end."""
         for item in [item for item in self._incoming.values() if item.full]:
             self._name(item)
+        for listed in self._root.partial("").glob("*.blocks"):
+            if not listed.with_suffix("").exists():
+                with disk_errors("removing", listed):
+                    listed.unlink(missing_ok=True)
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -53,9 +53,21 @@ class Entry(Record):
         min_length=1, description="Every block of the file, in order; an empty file has one."
     )
     parts: tuple[Part, ...] = Field(
-        min_length=1,
-        description="In order; together they are the file. Each starts where a block does.",
+        description="In order; together they are the file. Each starts where a block does. None when"
+        " the bundle that this one builds on holds the file.",
     )
+
+
+class Base(Record):
+    """The bundle that this one builds on: what it holds is not carried again."""
+
+    name: Name
+    manifest_sha256: Sha256
+
+    @property
+    def bundle_id(self) -> str:
+        """As `VerifiedManifest.bundle_id`."""
+        return f"{self.name}-{self.manifest_sha256[:12]}"
 
 
 class ParitySet(Record):
@@ -149,6 +161,7 @@ class Manifest(Record):
     files: tuple[RuntimeFile, ...] = ()
     needs: HostNeeds = Field(HostNeeds(), description="What the host must have.")
     waived: tuple[Waived, ...] = Field((), max_length=1000)
+    base: Base | None = Field(None, description="Of a delta.")
     volumes: tuple[VolumeEntry, ...]
     parity: tuple[ParitySet, ...] = Field(
         (), description="Each data volume is in one set, or none is."
@@ -160,6 +173,11 @@ class Manifest(Record):
     def payload(self) -> tuple[Entry, ...]:
         """The entries that are imported and installed: all but parity, which serves the journey."""
         return tuple(entry for entry in self.entries if entry.kind != "parity")
+
+    @property
+    def held(self) -> tuple[Entry, ...]:
+        """The entries that the base holds."""
+        return tuple(entry for entry in self.entries if not entry.parts)
 
     @property
     def size(self) -> int:

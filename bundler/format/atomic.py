@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import threading
 from contextlib import suppress
@@ -15,6 +16,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         OSError: it cannot be written; what was there before is unharmed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_left_behind(path)
     # Other processes and threads may write the same file.
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
     try:
@@ -27,3 +29,12 @@ def write_atomically(path: Path, data: bytes) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def _remove_left_behind(path: Path) -> None:
+    """What a kill -9 left of an earlier try; a living process may still be at its own."""
+    for other in path.parent.glob(f"{glob.escape(path.name)}.*.new"):
+        number = other.name[len(path.name) + 1 :].partition(".")[0]
+        if number.isdigit() and not Path(f"/proc/{number}").exists():
+            with suppress(OSError):
+                other.unlink()

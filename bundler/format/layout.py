@@ -11,6 +11,7 @@ SIGNATURE = "manifest.json.sig"
 CHECKSUMS = "SHA256SUMS"
 BOOTSTRAP = "airbundle-bootstrap.py"
 READ_ME = "READ-ME.txt"
+BESIDE = frozenset({MANIFEST, SIGNATURE, CHECKSUMS, BOOTSTRAP, READ_ME})
 
 LOCK_PATH = "lock.json"
 SPEC_PATH = "spec.json"

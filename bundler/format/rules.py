@@ -34,6 +34,8 @@ def _faults(manifest: Manifest) -> Iterator[str]:
         yield f"block_size {manifest.block_size} is no power of two"
     for entry in manifest.entries:
         yield from _entry_faults(entry, manifest.block_size)
+        if not entry.parts and not _may_be_held(manifest, entry):
+            yield f"{entry.path} has no parts"
         for part in entry.parts:
             if part.volume not in volumes or part.offset + part.size > volumes[part.volume]:
                 yield f"{entry.path} points outside {part.volume}"
@@ -43,6 +45,16 @@ def _faults(manifest: Manifest) -> Iterator[str]:
             members.add(part.member.casefold())
     yield from _reference_faults(manifest)
     yield from _parity_faults(manifest)
+
+
+def _may_be_held(manifest: Manifest, entry: Entry) -> bool:
+    """Whether the base may hold a file: never what a host needs to make sense of the bundle at all."""
+    tool = {manifest.tool.uv_wheel, manifest.tool.requirements}
+    return (
+        manifest.base is not None
+        and entry.kind in ("wheel", "model", "file")
+        and (entry.path not in tool)
+    )
 
 
 def _parity_faults(manifest: Manifest) -> Iterator[str]:
@@ -72,7 +84,7 @@ def _parity_faults(manifest: Manifest) -> Iterator[str]:
 def _entry_faults(entry: Entry, block_size: int) -> Iterator[str]:
     if not layout.may_lie(entry.kind, entry.path):
         yield f"{entry.path} is no place for a {entry.kind}"
-    if sum(part.size for part in entry.parts) != entry.size:
+    if entry.parts and sum(part.size for part in entry.parts) != entry.size:
         yield f"the parts of {entry.path} do not add up"
     if len(entry.blocks) != block_count(entry.size, block_size):
         yield f"{entry.path} has {len(entry.blocks)} blocks, which is not what its size gives"

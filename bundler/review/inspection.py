@@ -8,10 +8,9 @@ from typing import Any
 
 from bundler.domain.needs import needs_lines
 from bundler.domain.sizes import human
-from bundler.errors import FormatError, MissingVolumeError, disk_errors
 from bundler.format import layout
-from bundler.format.codec import parse_manifest
 from bundler.format.digests import sha256_hex
+from bundler.review.reading import read_manifest
 
 
 def inspect_bundle(folder: Path) -> dict[str, Any]:
@@ -21,14 +20,7 @@ def inspect_bundle(folder: Path) -> dict[str, Any]:
         MissingVolumeError: the folder has no manifest.
         FormatError: it is not a manifest that this version reads.
     """
-    path = folder / layout.MANIFEST
-    if not path.is_file():
-        raise MissingVolumeError(f"{path}: not there", hint="Name a folder with a finished bundle.")
-    with disk_errors("reading", path):
-        if path.stat().st_size > layout.MAX_MANIFEST_BYTES:
-            raise FormatError(f"{path}: over {layout.MAX_MANIFEST_BYTES} bytes")
-        data = path.read_bytes()
-    manifest = parse_manifest(data)
+    manifest, data = read_manifest(folder)
     sizes: dict[str, list[int]] = defaultdict(list)
     models: dict[str, int] = defaultdict(int)
     for entry in manifest.entries:
@@ -44,6 +36,7 @@ def inspect_bundle(folder: Path) -> dict[str, Any]:
         "target": f"{target.os} {target.arch}, CPython {target.python}, glibc {target.glibc}",
         "engine": f"{manifest.engine.distribution} {manifest.engine.version}",
         "tool": f"airbundle {manifest.tool.version}",
+        "base": manifest.base.bundle_id if manifest.base else "",
         "signature": "present" if (folder / layout.SIGNATURE).is_file() else "NONE",
         "needs": needs_lines(manifest.needs),
         "waived": [f"{item.code}: {item.what} ({item.reason})" for item in manifest.waived],

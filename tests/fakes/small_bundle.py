@@ -17,6 +17,7 @@ from bundler.build.toolwheel import write_tool_wheel
 from bundler.cli.console import SilentProgress
 from bundler.domain.lock import Lock
 from bundler.domain.spec import BundleSpec
+from bundler.format import layout
 from bundler.ports import HostIndex, WheelRequest
 from tests.fakes.gguf import gguf_bytes
 from tests.fakes.ports import FixedClock, FolderResolver
@@ -137,8 +138,9 @@ class SmallBundle:
         return self
 
     def build_only(
-        self, *, signed: bool = True, out: Path | None = None, lock: Lock | None = None
-    ) -> Built:
+        self, *, signed: bool = True, out: Path | None = None, lock: Lock | None = None,
+        base: Path | None = None,
+    ) -> Built:  # fmt: skip
         return build(
             spec=self.spec(),
             lock=lock or self.lock(),
@@ -147,6 +149,7 @@ class SmallBundle:
             tool_wheel=self.tool_wheel(),
             signer=wiring.signer(self.private) if signed else None,
             tools=self.tools(),
+            base_manifest=(base / layout.MANIFEST).read_bytes() if base else None,
         )
 
     def copy(self, folder: Path) -> SmallBundle:

