@@ -150,12 +150,11 @@ class Packer:
 
     def _parity_drafts(self, parity: Sequence[Fetched], names: Sequence[str]) -> list[Draft]:
         """One volume for each parity file."""
-        drafts = []
+        drafts: list[Draft] = []
         for number, (item, name) in enumerate(zip(parity, names, strict=True)):
             blocks = item.blob.digests.blocks
             member = Member(item.path, item.blob.digests.size, joined_crc32(blocks))
-            piece = Slice(number, 0, member.size)
-            regions = self._form.layout([member])
+            piece, regions = Slice(number, 0, member.size), self._form.layout([member])
             drafts.append(Draft(name, (piece,), (member,), (blocks,), regions))
         return drafts
 
@@ -174,8 +173,7 @@ class Packer:
             manifest, sha256_hex(data), sha256_hex(signature) if signature is not None else None
         )
         for name, content in files.items():
-            path = self.work / name
-            with disk_errors("writing", path):
+            with disk_errors("writing", path := self.work / name):
                 path.write_bytes(content)
                 _sync(path)
         with disk_errors("renaming", self.work):

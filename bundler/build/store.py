@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from bundler.domain.manifest import MAX_BLOCK
+from bundler.domain.sizes import MAX_BLOCK
 from bundler.errors import IntegrityError, disk_errors
 from bundler.format.atomic import write_atomically
 from bundler.format.digests import git_blob_sha1, sha256_hex

@@ -8,12 +8,12 @@ from pydantic import Field, StringConstraints
 
 from bundler.domain.needs import HostNeeds, Line
 from bundler.domain.record import Name, Record, Sha256
+from bundler.domain.sizes import MAX_BLOCK, MIN_BLOCK
 from bundler.domain.spec import Acceptance, Service
 from bundler.domain.target import Target
 
 FORMAT_VERSION = 1
 MAX_BYTES = 2**62
-MIN_BLOCK, MAX_BLOCK = 2**12, 2**26
 Xxh128 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Kind = Literal["lock", "spec", "requirements", "wheel", "model", "file", "parity"]
 MAX_SHARES = 256

@@ -15,6 +15,8 @@ _SIZE = re.compile(
     r"(?P<figure>[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE]\+?[0-9]{1,2})?)\s*(?P<unit>[A-Za-z]*)"
 )
 
+# Bytes of a block of a file; the manifest says which power of two.
+MIN_BLOCK, MAX_BLOCK = 2**12, 2**26
 # FAT32 holds files up to 2**32 - 1 bytes.
 _FAT32 = 2**32 - 1
 # A disc or a stick is given by its nominal capacity less 2 % for the file system and the small files.

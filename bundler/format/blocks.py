@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bundler.domain.manifest import MAX_BLOCK, MIN_BLOCK, Entry
+from bundler.domain.manifest import Entry
+from bundler.domain.sizes import MAX_BLOCK, MIN_BLOCK
 from bundler.format.digests import sha256_hex
 
 # What a volume may leave unused because files are cut between blocks.

@@ -17,7 +17,7 @@ import xxhash
 from cryptography.hazmat.primitives import hashes
 from zlib_ng import zlib_ng
 
-from bundler.domain.manifest import MAX_BLOCK
+from bundler.domain.sizes import MAX_BLOCK
 
 # Large enough that handing it to another thread costs nothing, small enough for a core's cache.
 _CHUNK = 2**20

@@ -9,7 +9,7 @@ import xxhash
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bundler.domain.manifest import MAX_BLOCK, MIN_BLOCK
+from bundler.domain.sizes import MAX_BLOCK, MIN_BLOCK
 from bundler.format import digests
 from bundler.format.blocks import block_count, block_size_for, content_id_of
 from bundler.format.digests import xxh3_run
