@@ -177,6 +177,13 @@ class IncompatibleError(BundlerError):
     )
 
 
+class PolicyError(BundlerError):
+    """The site's policy file cannot be read or asks for something that cannot be."""
+
+    exit_code = 22
+    default_hint = "Correct the policy file; docs/trust.md describes it."
+
+
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 

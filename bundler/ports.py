@@ -224,6 +224,10 @@ class Signer(Protocol):
     def key_id(self) -> str:
         """First 16 hex digits of the SHA-256 of the public key's DER form."""
 
+    @property
+    def pem(self) -> bytes:
+        """The public key, PEM."""
+
 
 class Verifier(Protocol):
     """Checks signatures against one public key."""

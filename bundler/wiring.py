@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bundler.build.tools import BuildTools
     from bundler.deploy.launch import Launcher
     from bundler.deploy.root import Root
+    from bundler.deploy.trustroot import Gate
     from bundler.domain.sources import EngineRef
     from bundler.domain.target import Target
     from bundler.ports import (
@@ -73,12 +74,26 @@ def verifier(path: Path) -> Verifier:
     """Checks with a public key file."""
     from bundler.adapters.signer_ed25519 import Ed25519Verifier
 
-    return Ed25519Verifier(path)
+    return Ed25519Verifier.from_file(path)
+
+
+def verifier_of(pem: bytes, what: str = "the key") -> Verifier:
+    """Checks with a public key in memory."""
+    from bundler.adapters.signer_ed25519 import Ed25519Verifier
+
+    return Ed25519Verifier(pem, what)
 
 
 def verifiers(paths: Sequence[Path]) -> tuple[Verifier, ...]:
     """One for each key file."""
     return tuple(map(verifier, paths))
+
+
+def gate() -> Gate:
+    """Decides which bundles a site takes."""
+    from bundler.deploy.trustroot import Gate
+
+    return Gate(make=verifier_of, now=clock().now())
 
 
 def generate_keys(private: Path, public: Path) -> str:

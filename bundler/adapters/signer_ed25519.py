@@ -34,20 +34,32 @@ class Ed25519Signer:
         """Short name of the key pair."""
         return _key_id(self._key.public_key())
 
+    @property
+    def pem(self) -> bytes:
+        """The public key."""
+        return self._key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+
 
 class Ed25519Verifier:
-    """Checks signatures with a public key file."""
+    """Checks signatures with a public key."""
 
-    def __init__(self, path: Path) -> None:
-        data = _read(path)
+    def __init__(self, data: bytes, what: str) -> None:
+        """`data` is PEM; errors call it `what`."""
         try:
             key = serialization.load_pem_public_key(data)
         except (ValueError, TypeError, UnsupportedAlgorithm) as cause:
-            raise KeyFileError(f"{path}: not a PEM public key: {cause}") from cause
+            raise KeyFileError(f"{what}: not a PEM public key: {cause}") from cause
         if not isinstance(key, Ed25519PublicKey):
-            raise KeyFileError(f"{path}: not an Ed25519 key")
+            raise KeyFileError(f"{what}: not an Ed25519 key")
         self._key = key
         self._pem = data
+
+    @classmethod
+    def from_file(cls, path: Path) -> Ed25519Verifier:
+        """With a public key file."""
+        return cls(_read(path), str(path))
 
     def verify(self, data: bytes, signature: bytes) -> bool:
         """Whether the signature is this key's."""

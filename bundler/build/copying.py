@@ -167,6 +167,8 @@ class Copier:
     def _small(self) -> Mapping[str, int]:
         names = [layout.MANIFEST, layout.SIGNATURE, layout.CHECKSUMS]
         names += [loose.name for loose in self.verified.manifest.loose]
+        # What keys say of the bundle travels with it.
+        names += [path.name for path in self.source.iterdir() if layout.is_statement(path.name)]
         places = {name: self.source / name for name in names}
         return {name: path.stat().st_size for name, path in places.items() if path.is_file()}
 

@@ -8,35 +8,29 @@ from pathlib import Path
 
 from bundler.build.fetch import Fetched, Fetcher, check_own_wheel
 from bundler.build.filled import filled
-from bundler.build.pack import Packed, Packer, loose_file
+from bundler.build.pack import Packer, loose_file
 from bundler.build.parity import parity_room, parity_sets
-from bundler.build.prove import Prover, refuse, waived_records
+from bundler.build.prove import Prover, refuse
 from bundler.build.readme import read_me
 from bundler.build.recall import Recall
 from bundler.build.resolve import resolve
 from bundler.build.selfcheck import check_closures
-from bundler.build.store import Blob
+from bundler.build.shipped import record_files, sequence_of, shipped_manifest
 from bundler.build.tools import BuildTools
 from bundler.build.wheelcheck import check_wheels
-from bundler.domain.lock import Lock, LockedWheel
+from bundler.domain.lock import Lock
 from bundler.domain.manifest import (
     Base,
     Manifest,
-    RuntimeFile,
-    ShippedEngine,
-    ShippedModel,
-    ShippedTool,
 )
 from bundler.domain.proof import Proof
 from bundler.domain.sizes import human
 from bundler.domain.spec import BundleSpec
-from bundler.errors import FormatError, IntegrityError, StateError, disk_errors
+from bundler.errors import FormatError, IntegrityError, StateError
 from bundler.format import layout
 from bundler.format.blocks import block_size_for, content_id
-from bundler.format.codec import parse_manifest, to_bytes
+from bundler.format.codec import parse_manifest
 from bundler.format.digests import sha256_hex
-from bundler.format.ingest import digest_bytes
-from bundler.format.requirements import requirements_text
 from bundler.format.rules import check_rules
 from bundler.format.shards import plan_volumes
 from bundler.ports import Signer, VolumeFormat
@@ -160,6 +154,7 @@ def build(
     proof = make_proof(spec, lock, base, tools, fetched)
     refuse(proof)
     before = parse_manifest(base_manifest) if base_manifest else None
+    sequence = sequence_of(spec, lock, before)
     packer = Packer(
         out=out,
         limit=spec.volumes.limit,
@@ -171,10 +166,10 @@ def build(
     )
     with packer.alone():
         # The records lie beside the tool's wheel, in this build's own temporary folder.
-        files = [*fetched, *_records(spec, lock, tool_wheel.parent)]
+        files = [*fetched, *record_files(spec, lock, tool_wheel.parent)]
         packed = packer.pack(_with_blocks(files, packer.block_size, tools))
         bootstrap = BOOTSTRAP_FILE.read_bytes()
-        manifest = _manifest(spec, lock, proof, packed)
+        manifest = shipped_manifest(spec, lock, proof, packed, sequence)
         if before is not None and base_manifest is not None:
             base_digest = sha256_hex(base_manifest)
             based = Base(name=before.name, manifest_sha256=base_digest)
@@ -222,84 +217,3 @@ def _held(before: Manifest | None, lock: Lock) -> frozenset[str]:
 
 def _with_blocks(files: Sequence[Fetched], block_size: int, tools: BuildTools) -> list[Fetched]:
     return [replace(item, blob=tools.store.blocked(item.blob, block_size)) for item in files]
-
-
-def _records(spec: BundleSpec, lock: Lock, folder: Path) -> list[Fetched]:
-    """The small files that airbundle itself writes into the bundle."""
-    shipped = lock.model_copy(
-        update={
-            "engine_wheels": tuple(map(_without_local_path, lock.engine_wheels)),
-            "tool_wheels": tuple(map(_without_local_path, lock.tool_wheels)),
-        }
-    )
-    texts = {
-        layout.LOCK_PATH: ("lock", to_bytes(shipped)),
-        layout.SPEC_PATH: ("spec", to_bytes(spec)),
-        layout.ENGINE_REQUIREMENTS: ("requirements", requirements_text(lock.engine_wheels)),
-        layout.TOOL_REQUIREMENTS: ("requirements", requirements_text(lock.tool_wheels)),
-    }
-    records = []
-    for path, (kind, data) in texts.items():
-        place = folder / path.replace("/", "-")
-        with disk_errors("writing", place):
-            place.write_bytes(data)
-        records.append(Fetched(path, kind, "airbundle", Blob(place, digest_bytes(data))))
-    return records
-
-
-def _without_local_path(wheel: LockedWheel) -> LockedWheel:
-    """The far side learns nothing of this machine's folders."""
-    return wheel.model_copy(update={"url": "file"}) if wheel.url.startswith("file:") else wheel
-
-
-def _manifest(
-    spec: BundleSpec,
-    lock: Lock,
-    proof: Proof,
-    packed: Packed,
-) -> Manifest:
-    uv_wheel = next((wheel for wheel in lock.tool_wheels if wheel.name == "uv"), None)
-    if uv_wheel is None:
-        raise FormatError("the lock has no wheel of uv for the target", hint="Use --relock.")
-    return Manifest(
-        block_size=block_size_for(spec.volumes.limit),
-        name=spec.name,
-        description=spec.description,
-        created=lock.created,
-        target=lock.target,
-        engine=ShippedEngine(
-            name=lock.engine_name,
-            version=lock.engine_version,
-            distribution=spec.engine.distribution,
-            requirements=layout.ENGINE_REQUIREMENTS,
-            exclude=spec.engine.exclude,
-        ),
-        tool=ShippedTool(
-            version=lock.airbundle_version,
-            requirements=layout.TOOL_REQUIREMENTS,
-            uv_wheel=layout.wheel_path(uv_wheel.filename),
-        ),
-        models=tuple(
-            ShippedModel(
-                name=model.name,
-                source=model.source,
-                origin=model.origin,
-                revision=model.revision,
-                licence=model.licence,
-            )
-            for model in lock.models
-        ),
-        # Without its model a service cannot start: a bundle of the engine alone has none.
-        services=() if lock.engine_only else proof.services,
-        acceptance=spec.acceptance,
-        files=tuple(
-            RuntimeFile(path=layout.extra_path(extra.filename), role=extra.role)
-            for extra in lock.extras
-        ),
-        needs=proof.needs,
-        waived=waived_records(proof, spec.waivers),
-        volumes=packed.volumes,
-        parity=packed.parity,
-        loose=(),
-        entries=packed.entries,
-    )

@@ -42,13 +42,14 @@ def accept(
     Exit code 0: PASS, 10: FAIL, 11: INCONCLUSIVE.
     """
     from bundler.accept.pipeline import accept as run_acceptance
-    from bundler.deploy.install import current_release, open_imported
+    from bundler.deploy.install import current_release
     from bundler.deploy.root import Root
+    from bundler.deploy.trustroot import open_imported
     from bundler.format.codec import to_bytes
 
     place = Root(root_folder(root))
     _, release = current_release(place)
-    verified = open_imported(place, release.bundle_id, wiring.verifier)
+    verified = open_imported(place, release.bundle_id, wiring.gate())
     launcher = wiring.launcher(place, progress(quiet=True))
     running = {
         state.service: state

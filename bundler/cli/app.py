@@ -16,8 +16,11 @@ from bundler.cli import (
     copy_cmds,
     deploy_cmds,
     lock_cmds,
+    look_cmds,
     plan_cmds,
     repair_cmds,
+    sign_cmds,
+    trust_cmds,
 )
 from bundler.cli.console import ERR, say, show_json
 from bundler.errors import EXIT_INTERRUPTED, BundlerError, FileAccessError
@@ -29,7 +32,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-groups = (plan_cmds, lock_cmds, build_cmds, copy_cmds, deploy_cmds, repair_cmds, accept_cmds)
+groups = (
+    plan_cmds, lock_cmds, build_cmds, copy_cmds, deploy_cmds, look_cmds, repair_cmds, accept_cmds,
+    sign_cmds, trust_cmds,
+)  # fmt: skip
 for group in groups:
     group.register(app)
 

@@ -1,27 +1,28 @@
-"""Commands of the closed side: verify, import, install, start, stop, status, logs."""
+"""Commands of the closed side: verify, import, install, start, stop."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bundler import wiring
-from bundler.cli.console import progress, say, show_json, table
+from bundler.cli.console import progress, say, show_json
 from bundler.cli.options import (
     JsonOption,
     KeysOption,
+    PolicyOption,
     QuietOption,
     RootOption,
     UnsignedOption,
     root_folder,
 )
 from bundler.domain.sizes import human
-from bundler.errors import IntegrityError, MissingVolumeError, StateError, disk_errors
+from bundler.errors import IntegrityError, MissingVolumeError, StateError
 
 if TYPE_CHECKING:
+    from bundler.deploy.sitetrust import SiteTrust
     from bundler.domain.manifest import VerifiedManifest
 
 
@@ -38,6 +39,7 @@ def verify(
     ] = None,
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
+    policy: PolicyOption = None,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="Check what is imported below --root for drift, by xxh3."),
@@ -56,10 +58,9 @@ def verify(
         raise typer.BadParameter("name the folder with the bundle, or give --quick with --root")
     result = verify_bundle(
         folder,
-        verifiers=wiring.verifiers(key or []),
+        trust=_trust_for_looking(root, policy, key or [], unsigned=unsigned),
         form=wiring.volume_format(),
         progress=progress(quiet=quiet or json),
-        allow_unsigned=unsigned,
     )
     result.raise_if_bad()
     verified = result.verified
@@ -87,15 +88,32 @@ def verify(
     )
 
 
+def _trust_for_looking(
+    root: Path | None, policy: Path | None, keys: list[Path], *, unsigned: bool
+) -> SiteTrust:
+    """Of a bundle that only lies there: what was given decides, and nothing given means the root's policy."""
+    from bundler.deploy.policy import load_policy
+    from bundler.deploy.root import Root
+
+    given = load_policy(policy, wiring.verifier) if policy else None
+    alone = given is None and (keys or unsigned) and root is None
+    return wiring.gate().site(
+        None if alone else Root(root_folder(root)),
+        policy=given,
+        keys=wiring.verifiers(keys),
+        unsigned=unsigned,
+    )
+
+
 def _verify_quick(place: Path, *, json: bool, quiet: bool) -> None:
-    from bundler.deploy.install import open_imported
     from bundler.deploy.quick import quick_check
     from bundler.deploy.root import Root
+    from bundler.deploy.trustroot import open_record
 
     root = Root(place)
     answers = []
     for bundle in root.bundles() or [root.pick_bundle(None)]:
-        verified = open_imported(root, bundle.name, wiring.verifier)
+        verified = open_record(root, bundle.name, wiring.gate())
         found = quick_check(root, verified, progress(quiet=quiet or json))
         found.raise_if_bad(root)
         answers.append({"bundle_id": verified.bundle_id, "bytes": found.checked})
@@ -113,21 +131,34 @@ def import_(
     root: RootOption = None,
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
+    policy: PolicyOption = None,
+    allow_downgrade: Annotated[
+        bool,
+        typer.Option(
+            "--allow-downgrade", help="Take a bundle that is older than one that came in before."
+        ),
+    ] = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Bring volumes into the root's store: any order, one stick at a time, rerun at will."""
     from bundler.deploy.importing import import_bundle
+    from bundler.deploy.policy import load_policy
     from bundler.deploy.root import Root
 
     place = Root(root_folder(root))
     result = import_bundle(
         folders,
         root=place,
-        verifiers=wiring.verifiers(key or []),
+        trust=wiring.gate().site(
+            place,
+            policy=load_policy(policy, wiring.verifier) if policy else None,
+            keys=wiring.verifiers(key or []),
+            unsigned=unsigned,
+        ),
         form=wiring.volume_format(),
         progress=progress(quiet=quiet or json),
-        allow_unsigned=unsigned,
+        allow_downgrade=allow_downgrade,
     )
     if result.findings:
         lines = [finding.line() for finding in result.findings]
@@ -162,11 +193,13 @@ def install(
     quiet: QuietOption = False,
 ) -> None:
     """Install an imported bundle into a release of its own and make it current."""
-    from bundler.deploy.install import Installer, open_imported
+    from bundler.deploy.install import Installer
     from bundler.deploy.root import Root
+    from bundler.deploy.trustroot import check_may_install, open_imported
 
     place = Root(root_folder(root))
-    verified = open_imported(place, bundle, wiring.verifier)
+    verified = open_imported(place, bundle, wiring.gate())
+    check_may_install(place, verified, wiring.gate())
     installer = Installer(
         root=place,
         uv=wiring.uv_program(),
@@ -194,9 +227,12 @@ def start(
     """Start the current release's services; ready means that a real completion came back."""
     from bundler.deploy.install import current_release
     from bundler.deploy.root import Root
+    from bundler.deploy.trustroot import open_imported
 
     place = Root(root_folder(root))
     folder, record = current_release(place)
+    # What was revoked since it was installed does not start again.
+    open_imported(place, record.bundle_id, wiring.gate())
     launcher = wiring.launcher(place, progress(quiet=quiet or json))
     states = launcher.start(folder, record, timeout_s=timeout)
     if json:
@@ -224,119 +260,6 @@ def stop(root: RootOption = None, json: JsonOption = False) -> None:
     say(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
 
 
-def status(root: RootOption = None, json: JsonOption = False) -> None:
-    """Show imported bundles, releases and running services."""
-    from bundler.deploy.importing import missing_volumes
-    from bundler.deploy.install import open_imported, read_release
-    from bundler.deploy.root import Root
-
-    place = Root(root_folder(root))
-    if not place.path.is_dir():
-        raise StateError(f"{place.path}: no such folder", hint="Nothing was imported there yet.")
-    launcher = wiring.launcher(place, progress(quiet=True))
-    current = place.current.resolve().name if place.current.is_symlink() else ""
-    bundles: list[dict[str, Any]] = []
-    for folder in place.bundles():
-        verified = open_imported(place, folder.name, wiring.verifier)
-        installed = read_release(place.release(folder.name)) is not None
-        bundles.append(
-            {
-                "bundle_id": folder.name,
-                "key_id": verified.key_id,
-                "missing_volumes": list(missing_volumes(place, verified)),
-                "installed": installed,
-                "current": installed and folder.name == current,
-            }
-        )
-    services = [
-        {
-            "service": state.service,
-            "bundle_id": state.bundle_id,
-            "pid": state.pid,
-            "url": state.url,
-            "state": _service_state(launcher.alive(state), state.ready_after_s),
-        }
-        for state in launcher.states()
-    ]
-    if json:
-        show_json({"root": str(place.path), "bundles": bundles, "services": services})
-        return
-    table(
-        "bundles",
-        ["id", "signed by", "import", "release"],
-        [
-            [
-                str(b["bundle_id"]),
-                str(b["key_id"] or "UNSIGNED"),
-                f"{len(b['missing_volumes'])} volume(s) missing"
-                if b["missing_volumes"]
-                else "complete",
-                "current" if b["current"] else "installed" if b["installed"] else "-",
-            ]
-            for b in bundles
-        ],
-    )
-    table(
-        "services",
-        ["name", "state", "#pid", "address"],
-        [[str(s["service"]), str(s["state"]), str(s["pid"]), str(s["url"])] for s in services],
-    )
-
-
-def _service_state(alive: bool, ready_after_s: float | None) -> str:
-    if not alive:
-        return "died"
-    return "ready" if ready_after_s is not None else "starting"
-
-
-def logs(
-    service: Annotated[
-        str | None, typer.Argument(help="Service; all when left out.", show_default=False)
-    ] = None,
-    root: RootOption = None,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many lines.")] = 50,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows.")] = False,
-) -> None:
-    """Show what the engines said."""
-    from bundler.deploy.root import Root
-
-    place = Root(root_folder(root))
-    paths = [place.log(service)] if service else sorted(place.path.glob("logs/*.log"))
-    paths = [path for path in paths if path.is_file()]
-    if not paths:
-        raise StateError(f"{place.path}: no log of {service or 'any service'}")
-    for path in paths:
-        if len(paths) > 1:
-            say(f"== {path.stem}", "bold")
-        with disk_errors("reading", path):
-            for line in _tail(path, lines):
-                say(line)
-    if follow:
-        _follow(paths[-1])
-
-
-# Of a log without line ends, as some engines write progress bars, this much is shown.
-_TAIL_BYTES = 4 * 2**20
-
-
-def _tail(path: Path, count: int) -> list[str]:
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-        text = file.read().decode("utf-8", "replace")
-    return [line[-4000:] for line in text.splitlines()[-count:]]
-
-
-def _follow(path: Path) -> None:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        file.seek(0, 2)
-        while True:
-            line = file.readline()
-            if line:
-                say(line.rstrip("\n"))
-            else:
-                time.sleep(0.3)
-
-
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     panel = "Closed side"
@@ -346,7 +269,5 @@ def register(app: typer.Typer) -> None:
         ("install", install),
         ("start", start),
         ("stop", stop),
-        ("status", status),
-        ("logs", logs),
     ):
         app.command(name, rich_help_panel=panel)(command)

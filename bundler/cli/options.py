@@ -24,6 +24,16 @@ KeysOption = Annotated[
         "--key", help="Trusted public key (PEM); may be given several times.", readable=False
     ),
 ]
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy",
+        envvar="AIRBUNDLE_POLICY",
+        help="The site's policy (YAML); the root's when left out.",
+        show_default=False,
+        readable=False,
+    ),
+]
 UnsignedOption = Annotated[
     bool,
     typer.Option("--unsigned", help="Accept a bundle without a signature. Every report says so."),

@@ -11,8 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.deploy.accepting import keep_approvals, keep_revocations
 from bundler.deploy.root import ORDER_FILE, Root
+from bundler.deploy.sitetrust import SiteTrust
 from bundler.deploy.storing import StoreSink
+from bundler.deploy.trustroot import (
+    KEY_FILE,
+    UNSIGNED_MARK,
+    check_not_older,
+    keep_seen,
+)
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.sizes import human
 from bundler.domain.verdict import Damage
@@ -21,12 +29,8 @@ from bundler.format import layout
 from bundler.format.blocks import content_id
 from bundler.format.codec import to_bytes
 from bundler.format.spans import block_numbers, placed_parts
-from bundler.format.trust import open_manifest
 from bundler.format.volumes import scan_volumes
-from bundler.ports import Progress, Verifier, VolumeFormat
-
-KEY_FILE = "key.pem"
-UNSIGNED_MARK = "UNSIGNED"
+from bundler.ports import Progress, VolumeFormat
 
 
 @dataclass(frozen=True)
@@ -47,24 +51,27 @@ def import_bundle(
     folders: Sequence[Path],
     *,
     root: Root,
-    verifiers: Sequence[Verifier],
+    trust: SiteTrust,
     form: VolumeFormat,
     progress: Progress,
-    allow_unsigned: bool = False,
+    allow_downgrade: bool = False,
 ) -> Imported:
     """Bring in what the folders hold.
 
     Raises:
-        TrustError: the manifest is not by a trusted key, or the folders hold different bundles.
+        TrustError: the manifest is not by a trusted key, the bundle was revoked or rejected or is older
+            than one before, or the folders hold different bundles.
         SpaceError: the root's disk cannot hold what is still to come.
     """
+    for folder in folders:
+        trust = trust.with_revocations(folder)
     opened = [
-        open_manifest(folder, verifiers, allow_unsigned=allow_unsigned)
+        trust.open(folder)
         for folder in folders
         if len(folders) == 1 or (folder / layout.MANIFEST).exists()
     ]
     if not opened:
-        opened = [open_manifest(folders[0], verifiers, allow_unsigned=allow_unsigned)]
+        opened = [trust.open(folders[0])]
     verified = opened[0]
     if len({one.digest for one in opened}) > 1:
         raise TrustError(
@@ -72,6 +79,7 @@ def import_bundle(
             + ", ".join(sorted({one.bundle_id for one in opened})),
             hint="Import one bundle at a time.",
         )
+    trust.check_not_rejected(folders, verified)
     source = next(folder for folder in folders if (folder / layout.MANIFEST).exists())
     present = {
         volume.name: path
@@ -80,8 +88,13 @@ def import_bundle(
         if (path := folder / volume.name).is_file()
     }
     with root.alone():
+        check_not_older(root, verified, trust, allow=allow_downgrade)
         _check_base(root, verified)
-        _keep_records(root, verified, source, verifiers)
+        for folder in folders:
+            keep_revocations(root, folder, trust)
+        _keep_records(root, verified, source, trust)
+        keep_approvals(root, folders, verified, trust)
+        keep_seen(root, verified)
         findings = _bring_in(root, verified, present, form, progress)
         missing = missing_volumes(root, verified)
     # A damaged header loses no data: what matters is which parts are in.
@@ -137,9 +150,7 @@ def missing_volumes(root: Root, verified: VerifiedManifest) -> tuple[str, ...]:
     return tuple(v.name for v in verified.manifest.volumes if v.name in lacking)
 
 
-def _keep_records(
-    root: Root, verified: VerifiedManifest, source: Path, verifiers: Sequence[Verifier]
-) -> None:
+def _keep_records(root: Root, verified: VerifiedManifest, source: Path, trust: SiteTrust) -> None:
     """Copy manifest, signature and key: what `install` trusts later.
 
     A bundle that came in under the `unsigned` policy becomes a signed one when it comes again with a
@@ -150,8 +161,8 @@ def _keep_records(
     if known and not ((folder / UNSIGNED_MARK).exists() and verified.signed):
         return
     if verified.signed:
-        signer = next(one for one in verifiers if one.key_id == verified.key_id)
-        root.write(folder / KEY_FILE, signer.pem)
+        signer = next(key for key in trust.keys if key.key_id == verified.key_id)
+        root.write(folder / KEY_FILE, signer.verifier.pem)
         with disk_errors("reading", source / layout.SIGNATURE):
             signature = (source / layout.SIGNATURE).read_bytes()
         root.write(folder / layout.SIGNATURE, signature)

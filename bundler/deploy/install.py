@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.deploy.importing import KEY_FILE, UNSIGNED_MARK, missing_volumes
+from bundler.deploy.importing import missing_volumes
 from bundler.deploy.interpreter import find_python
 from bundler.deploy.needs import check_glibc
 from bundler.deploy.root import RELEASE_FILE, Root
@@ -30,8 +29,7 @@ from bundler.errors import (
 from bundler.format.blocks import content_id
 from bundler.format.codec import from_bytes, to_bytes
 from bundler.format.drift import drifted_entries
-from bundler.format.trust import open_manifest
-from bundler.ports import Clock, CommandRunner, Completed, Progress, Verifier
+from bundler.ports import Clock, CommandRunner, Completed, Progress
 
 _PYTHON = Path("venv/bin/python")
 # How uv (0.4 to 0.13) names a requirement that no carried wheel meets.
@@ -42,21 +40,6 @@ _GAPS = (
     r"Because there are no versions of ([\w.-]+)",
     r"Because only ([\w.-]+)(?:[\[{].*?[\]}])?<\S+ is available",
 )
-
-
-def open_imported(
-    root: Root, bundle_id: str | None, make_verifier: Callable[[Path], Verifier]
-) -> VerifiedManifest:
-    """The manifest of an imported bundle, its signature checked again with the key it came with.
-
-    Raises:
-        StateError: no such bundle.
-        TrustError: the records in the root were changed.
-    """
-    folder = root.pick_bundle(bundle_id)
-    unsigned = (folder / UNSIGNED_MARK).is_file()
-    verifiers: Sequence[Verifier] = () if unsigned else (make_verifier(folder / KEY_FILE),)
-    return open_manifest(folder, verifiers, allow_unsigned=unsigned)
 
 
 def read_release(folder: Path) -> ReleaseRecord | None:

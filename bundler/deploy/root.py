@@ -1,6 +1,7 @@
 """Every file and folder name in an installation root, in one place.
 
 <root>/bundles/<bundle id>/   manifest, signature, the key that vouched, which parts are in
+<root>/trust/                 the site's policy, statements of keys, the newest bundle of each name
 <root>/store/ab/<sha256>      imported files, complete and checked
 <root>/store/partial/         files that are being imported
 <root>/releases/<bundle id>/  venv, models, release.json (written last)
@@ -43,6 +44,20 @@ class Root:
     def next_order(self) -> bytes:
         """What to write into the order file of a bundle that comes in now; no clock is trusted."""
         return str(1 + max(map(_order, self.bundles()), default=0)).encode()
+
+    @property
+    def trust(self) -> Path:
+        """Folder of the policy and of accepted statements."""
+        return self.path / "trust"
+
+    @property
+    def policy(self) -> Path:
+        """The policy in force."""
+        return self.trust / "policy.json"
+
+    def seen(self, name: str) -> Path:
+        """Record of the newest bundle of a name that came in."""
+        return self.trust / f"seen-{name}.json"
 
     def object(self, content_id: str) -> Path:
         """A stored file."""

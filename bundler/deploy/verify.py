@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.deploy.sitetrust import SiteTrust
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.verdict import Damage
 from bundler.errors import IntegrityError, MissingVolumeError, disk_errors
 from bundler.format import layout
 from bundler.format.checksums import checksums
 from bundler.format.digests import sha256_file, sha256_hex
-from bundler.format.trust import open_manifest
 from bundler.format.volumes import scan_volumes
-from bundler.ports import Progress, Verifier, VolumeFormat
+from bundler.ports import Progress, VolumeFormat
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,9 @@ class Verification:
 def verify(
     folder: Path,
     *,
-    verifiers: Sequence[Verifier],
+    trust: SiteTrust,
     form: VolumeFormat,
     progress: Progress,
-    allow_unsigned: bool = False,
 ) -> Verification:
     """Check signature, then every byte of every file.
 
@@ -55,7 +54,10 @@ def verify(
         TrustError, FormatError, StateError, MissingVolumeError: the manifest cannot be trusted or
             read; nothing else was looked at then.
     """
-    verified = open_manifest(folder, verifiers, allow_unsigned=allow_unsigned)
+    trust = trust.with_revocations(folder)
+    verified = trust.open(folder)
+    if trust.policy:
+        trust.check_approved([folder], verified)
     manifest = verified.manifest
     known = {volume.name for volume in manifest.volumes} | {loose.name for loose in manifest.loose}
     known |= {layout.MANIFEST, layout.SIGNATURE, layout.CHECKSUMS}
@@ -73,7 +75,11 @@ def verify(
         verified=verified,
         findings=tuple(findings),
         missing=tuple(sorted(missing)),
-        strangers=tuple(sorted((files.keys() | others) - known)),
+        strangers=tuple(
+            sorted(
+                name for name in (files.keys() | others) - known if not layout.is_statement(name)
+            )
+        ),
     )
 
 

@@ -150,6 +150,9 @@ class Manifest(Record):
     format_version: int = FORMAT_VERSION
     block_size: int = Field(ge=MIN_BLOCK, le=MAX_BLOCK, description="Bytes; a power of two.")
     name: Name
+    sequence: int = Field(
+        ge=1, lt=MAX_BYTES, description="Of two bundles of one name, the higher one is newer."
+    )
     description: str = ""
     created: str
     target: Target

@@ -237,6 +237,13 @@ class BundleSpec(Record):
 
     name: Name = Field(description="Name of the bundle and of its volumes.")
     description: str = Field("", description="One line for people.")
+    sequence: int | None = Field(
+        None,
+        ge=1,
+        lt=2**62,
+        description="Of two bundles of one name the higher one is newer, and a closed side that has it"
+        " refuses the other. The lock's date and time when left out.",
+    )
     target: WantedTarget
     models: tuple[ModelRef, ...] = Field(
         min_length=1, max_length=100, description="Models to carry."

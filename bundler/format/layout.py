@@ -6,11 +6,15 @@ READ-ME. Inside the volumes, paths are readable and relative.
 
 from __future__ import annotations
 
+import re
+
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.json.sig"
 CHECKSUMS = "SHA256SUMS"
 BOOTSTRAP = "airbundle-bootstrap.py"
 READ_ME = "READ-ME.txt"
+# What keys say of bundles and of each other (format/statements.py): KIND-SIGNER.json, and its signature.
+STATEMENT = re.compile(r"(approval|rotation|revocations)-([0-9a-f]{16})\.json")
 BESIDE = frozenset({MANIFEST, SIGNATURE, CHECKSUMS, BOOTSTRAP, READ_ME})
 
 LOCK_PATH = "lock.json"
@@ -28,6 +32,7 @@ FOLDERS = {"wheel": "wheels/", "model": "models/", "file": "files/", "parity": "
 
 # Ceilings for untrusted input: what no real bundle reaches.
 MAX_MANIFEST_BYTES = 256 * 2**20
+MAX_STATEMENT_BYTES = 4 * 2**20
 MAX_ENTRIES = 500_000
 SIGNATURE_BYTES = 64
 
@@ -38,6 +43,16 @@ def may_lie(kind: str, path: str) -> bool:
         return path in FIXED_PLACES[kind]
     below = path.removeprefix(FOLDERS[kind])
     return below not in (path, "") and (kind == "model" or "/" not in below)
+
+
+def statement_name(kind: str, key_id: str) -> str:
+    """`approval-0123456789abcdef.json`."""
+    return f"{kind}-{key_id}.json"
+
+
+def is_statement(name: str) -> bool:
+    """Whether a file beside a manifest is a statement or the signature of one."""
+    return STATEMENT.fullmatch(name.removesuffix(".sig")) is not None
 
 
 def volume_name(bundle: str, number: int, count: int, suffix: str) -> str:

@@ -1,11 +1,14 @@
 """Signature first, parse second: the only way to a `VerifiedManifest`.
 
-The signature is Ed25519 over the exact bytes of the manifest, 64 raw bytes in a file beside it.
+The signature is Ed25519, 64 raw bytes in a file beside the manifest: over the exact bytes of the
+manifest or, from a signing device that takes no long messages, over the line that `sha256sum` prints
+of it. No manifest begins like that line, so neither can pose as the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.domain.manifest import VerifiedManifest
@@ -32,30 +35,49 @@ def open_manifest(
         TrustError: no signature, or none of the keys made it.
         FormatError: signed, but not a manifest that this version reads.
     """
-    data = _read(folder / layout.MANIFEST, layout.MAX_MANIFEST_BYTES)
-    key_id = _signer(folder, data, verifiers, allow_unsigned=allow_unsigned)
-    return VerifiedManifest(manifest=parse_manifest(data), digest=sha256_hex(data), key_id=key_id)
+    return read_signed(folder, verifiers, allow_unsigned=allow_unsigned).parse()
 
 
-def _signer(
-    folder: Path, data: bytes, verifiers: Sequence[Verifier], *, allow_unsigned: bool
-) -> str | None:
+@dataclass(frozen=True)
+class SignedManifest:
+    """A manifest's bytes and who vouches for them; nothing in them was looked at yet."""
+
+    data: bytes
+    digest: str
+    key_id: str | None
+
+    def parse(self) -> VerifiedManifest:
+        """Believe the signer.
+
+        Raises:
+            FormatError: not a manifest that this version reads.
+        """
+        manifest = parse_manifest(self.data)
+        return VerifiedManifest(manifest=manifest, digest=self.digest, key_id=self.key_id)
+
+
+def read_signed(
+    folder: Path, verifiers: Sequence[Verifier], *, allow_unsigned: bool = False
+) -> SignedManifest:
+    """As `open_manifest`, but without a look into the manifest."""
+    data = read_small(folder / layout.MANIFEST, layout.MAX_MANIFEST_BYTES)
+    digest = sha256_hex(data)
     path = folder / layout.SIGNATURE
     if not path.exists():
         if allow_unsigned:
-            return None
+            return SignedManifest(data, digest, None)
         raise TrustError(
             f"{path}: there is no signature",
             hint="Ask the supplier for the signature file. An unsigned bundle needs --unsigned.",
         )
-    signature = _read(path, layout.MAX_MANIFEST_BYTES)
+    signature = read_small(path, layout.MAX_MANIFEST_BYTES)
     if len(signature) != layout.SIGNATURE_BYTES:
         raise TrustError(
             f"{path}: {len(signature)} bytes, a signature has {layout.SIGNATURE_BYTES}"
         )
     for verifier in verifiers:
-        if verifier.verify(data, signature):
-            return verifier.key_id
+        if any(verifier.verify(form, signature) for form in (data, digest_line(digest))):
+            return SignedManifest(data, digest, verifier.key_id)
     if not verifiers:
         raise TrustError(
             f"{path}: no public key was given to check it with", hint="Give --key PUBLIC.pem."
@@ -67,7 +89,18 @@ def _signer(
     )
 
 
-def _read(path: Path, limit: int) -> bytes:
+def digest_line(digest: str) -> bytes:
+    """What `sha256sum manifest.json` prints: the short form of what is signed."""
+    return f"{digest}  {layout.MANIFEST}\n".encode()
+
+
+def read_small(path: Path, limit: int) -> bytes:
+    """A small file of a bundle.
+
+    Raises:
+        StateError, MissingVolumeError: it is not there.
+        FormatError: it is larger than the limit.
+    """
     if not path.parent.is_dir():
         raise StateError(f"{path.parent}: no such folder", hint="Name the folder with the bundle.")
     if not path.is_file():

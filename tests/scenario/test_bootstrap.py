@@ -28,6 +28,7 @@ from bundler.build.fetch import Fetched
 from bundler.build.pack import Packer, loose_file
 from bundler.build.pipeline import BOOTSTRAP_FILE
 from bundler.build.store import Blob
+from bundler.cli.app import run
 from bundler.cli.console import SilentProgress
 from bundler.domain.manifest import Manifest
 from bundler.format import layout
@@ -744,6 +745,27 @@ def test_install_reads_only_what_it_needs_and_checks_it(first: ToolBundle, tmp_p
     done = copy.install(tmp_path / "r3")
     assert done.returncode == 16
     assert last in done.stderr
+
+
+def test_where_a_policy_is_in_force_the_airbundle_there_decides(
+    small: SmallBundle, tmp_path: Path
+) -> None:
+    """Roles, approvals and revocations are not this script's: it asks who knows them."""
+    root, policy = tmp_path / "root", tmp_path / "policy.yaml"
+    words = ("install", "--key", small.public, "--dir", small.out, "--root", root)
+    policy.write_text(f"keys: [{{role: builder, file: {small.public}}}]\n")
+    assert run(["trust", "use", str(policy), "--root", str(root)]) == 0
+    assert "was not imported" in bootstrap(*words).stderr
+    on_path(root / "bin", "airbundle", f'#!/bin/sh\nexec {sys.executable} -m bundler "$@"\n')
+    assert bootstrap(*words).returncode == 8
+    assert run(["import", str(small.out), "--root", str(root), "--quiet"]) == 0
+    # It may go on; this bundle has only a stand-in for uv.
+    assert bootstrap(*words).returncode not in (0, 8)
+    digest = digest_file(small.out / layout.MANIFEST).sha256
+    policy.write_text(policy.read_text() + f"revoked: [{{what: {digest}, reason: leak}}]\n")
+    assert run(["trust", "use", str(policy), "--root", str(root), "--replace"]) == 0
+    done = bootstrap(*words)
+    assert (done.returncode, "revoked: leak" in done.stderr) == (8, True)
 
 
 def test_a_root_that_cannot_be_written(first: ToolBundle, tmp_path: Path) -> None:

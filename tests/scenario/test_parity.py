@@ -240,7 +240,7 @@ def test_a_thousand_faults_are_found_named_and_repaired(two: SmallBundle, tmp_pa
         if kind == "swap" and len(harmed) == 1:
             harmed = set()
         result = verify(
-            small.out, verifiers=wiring.verifiers([small.public]), form=wiring.volume_format(),
+            small.out, trust=wiring.gate().site(None, keys=wiring.verifiers([small.public])), form=wiring.volume_format(),
             progress=SilentProgress(),
         )  # fmt: skip
         named = {finding.where.partition(": ")[0] for finding in result.findings}

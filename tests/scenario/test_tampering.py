@@ -26,13 +26,13 @@ from tests.fakes.gguf import gguf_bytes
 from tests.fakes.small_bundle import SmallBundle
 
 
-def check(small: SmallBundle, **policy: bool) -> Verification:
+def check(small: SmallBundle, *, allow_unsigned: bool = False) -> Verification:
+    keys = wiring.verifiers([small.public] if small.public.exists() else [])
     return verify(
         small.out,
-        verifiers=wiring.verifiers([small.public] if small.public.exists() else []),
+        trust=wiring.gate().site(None, keys=keys, unsigned=allow_unsigned),
         form=wiring.volume_format(),
         progress=SilentProgress(),
-        **policy,
     )
 
 

@@ -20,6 +20,7 @@ from tests.unit.accept.fake_chat import Behaviour, CountingProgress, FakeChat, S
 def verified(plan: Acceptance, key_id: str | None = "0123456789abcdef") -> VerifiedManifest:
     manifest = Manifest(
         block_size=4096,
+        sequence=1,
         name="demo",
         created="2026-01-01T00:00:00Z",
         target=Target(python="3.11", glibc="2.31"),

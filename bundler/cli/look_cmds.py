@@ -1,0 +1,153 @@
+"""Commands that look at a closed side's root: status, logs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bundler import wiring
+from bundler.cli.console import progress, say, show_json, table
+from bundler.cli.options import JsonOption, RootOption, root_folder
+from bundler.errors import StateError, TrustError, disk_errors
+
+if TYPE_CHECKING:
+    from bundler.deploy.root import Root
+    from bundler.domain.manifest import VerifiedManifest
+
+
+def status(root: RootOption = None, json: JsonOption = False) -> None:
+    """Show imported bundles, releases and running services."""
+    from bundler.deploy.importing import missing_volumes
+    from bundler.deploy.install import read_release
+    from bundler.deploy.root import Root
+    from bundler.deploy.trustroot import open_record
+
+    place = Root(root_folder(root))
+    if not place.path.is_dir():
+        raise StateError(f"{place.path}: no such folder", hint="Nothing was imported there yet.")
+    launcher = wiring.launcher(place, progress(quiet=True))
+    current = place.current.resolve().name if place.current.is_symlink() else ""
+    bundles: list[dict[str, Any]] = []
+    for folder in place.bundles():
+        verified = open_record(place, folder.name, wiring.gate())
+        installed = read_release(place.release(folder.name)) is not None
+        bundles.append(
+            {
+                "bundle_id": folder.name,
+                "key_id": verified.key_id,
+                "sequence": verified.manifest.sequence,
+                "refused": _refused(place, verified),
+                "missing_volumes": list(missing_volumes(place, verified)),
+                "installed": installed,
+                "current": installed and folder.name == current,
+            }
+        )
+    services = [
+        {
+            "service": state.service,
+            "bundle_id": state.bundle_id,
+            "pid": state.pid,
+            "url": state.url,
+            "state": _service_state(launcher.alive(state), state.ready_after_s),
+        }
+        for state in launcher.states()
+    ]
+    if json:
+        show_json({"root": str(place.path), "bundles": bundles, "services": services})
+        return
+    table(
+        "bundles",
+        ["id", "signed by", "import", "release", "refused"],
+        [
+            [
+                str(b["bundle_id"]),
+                str(b["key_id"] or "UNSIGNED"),
+                f"{len(b['missing_volumes'])} volume(s) missing"
+                if b["missing_volumes"]
+                else "complete",
+                "current" if b["current"] else "installed" if b["installed"] else "-",
+                str(b["refused"]) or "-",
+            ]
+            for b in bundles
+        ],
+    )
+    table(
+        "services",
+        ["name", "state", "#pid", "address"],
+        [[str(s["service"]), str(s["state"]), str(s["pid"]), str(s["url"])] for s in services],
+    )
+
+
+def _refused(root: Root, verified: VerifiedManifest) -> str:
+    """Why this site would not install a bundle; empty when it would."""
+    from bundler.deploy.trustroot import check_may_install, open_imported
+
+    try:
+        open_imported(root, verified.bundle_id, wiring.gate())
+        check_may_install(root, verified, wiring.gate())
+    except TrustError as error:
+        return str(error)
+    return ""
+
+
+def _service_state(alive: bool, ready_after_s: float | None) -> str:
+    if not alive:
+        return "died"
+    return "ready" if ready_after_s is not None else "starting"
+
+
+def logs(
+    service: Annotated[
+        str | None, typer.Argument(help="Service; all when left out.", show_default=False)
+    ] = None,
+    root: RootOption = None,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many lines.")] = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows.")] = False,
+) -> None:
+    """Show what the engines said."""
+    from bundler.deploy.root import Root
+
+    place = Root(root_folder(root))
+    paths = [place.log(service)] if service else sorted(place.path.glob("logs/*.log"))
+    paths = [path for path in paths if path.is_file()]
+    if not paths:
+        raise StateError(f"{place.path}: no log of {service or 'any service'}")
+    for path in paths:
+        if len(paths) > 1:
+            say(f"== {path.stem}", "bold")
+        with disk_errors("reading", path):
+            for line in _tail(path, lines):
+                say(line)
+    if follow:
+        _follow(paths[-1])
+
+
+# Of a log without line ends, as some engines write progress bars, this much is shown.
+_TAIL_BYTES = 4 * 2**20
+
+
+def _tail(path: Path, count: int) -> list[str]:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        text = file.read().decode("utf-8", "replace")
+    return [line[-4000:] for line in text.splitlines()[-count:]]
+
+
+def _follow(path: Path) -> None:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        file.seek(0, 2)
+        while True:
+            line = file.readline()
+            if line:
+                say(line.rstrip("\n"))
+            else:
+                time.sleep(0.3)
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    for command in (status, logs):
+        app.command(rich_help_panel="Closed side")(command)

@@ -1,0 +1,92 @@
+"""The site's policy: as a person writes it in YAML, and as a root keeps it.
+
+A root keeps it as canonical JSON with the keys inside, so that the bootstrap reads it with nothing but
+the standard library, and no key file has to stay where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from bundler.deploy.root import Root
+from bundler.domain.trust import Policy
+from bundler.errors import KeyFileError, PolicyError, StateError, disk_errors
+from bundler.format.codec import from_bytes, to_bytes
+from bundler.ports import Verifier
+
+MAX_POLICY_BYTES = 2**20
+
+
+def load_policy(path: Path, make_verifier: Callable[[Path], Verifier]) -> Policy:
+    """Read a policy file; each key is a `file:` (relative to the policy) or a `pem:`.
+
+    Raises:
+        PolicyError: not a policy.
+        KeyFileError: a key file is not there, or no public Ed25519 key.
+    """
+    if not path.is_file():
+        raise PolicyError(f"{path}: no such policy file", hint="Give --policy POLICY.yaml.")
+    with disk_errors("reading", path):
+        if path.stat().st_size > MAX_POLICY_BYTES:
+            raise PolicyError(f"{path}: over {MAX_POLICY_BYTES} bytes")
+        data = path.read_bytes()
+    try:
+        document = yaml.safe_load(data)
+    except (yaml.YAMLError, ValueError, RecursionError) as cause:
+        raise PolicyError(f"{path}: not YAML: {cause}") from cause
+    if not isinstance(document, dict):
+        raise PolicyError(f"{path}: not a policy: it has no keys such as `require`")
+    keys = document.get("keys")
+    if isinstance(keys, list):
+        document["keys"] = [_with_pem(key, path, make_verifier) for key in keys]
+    try:
+        policy = Policy.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise PolicyError(f"{path}: {where + ': ' if where else ''}{first['msg']}") from error
+    return policy
+
+
+def kept_policy(root: Root) -> Policy | None:
+    """The policy that is in force in a root, None when there is none."""
+    path = root.policy
+    if not path.is_file():
+        return None
+    with disk_errors("reading", path):
+        return from_bytes(Policy, path.read_bytes(), str(path))
+
+
+def keep_policy(root: Root, policy: Policy, *, replace: bool = False) -> None:
+    """Put a policy in force.
+
+    Raises:
+        StateError: another one is, and `replace` is not given.
+    """
+    with root.alone():
+        before = kept_policy(root)
+        if before is not None and before != policy and not replace:
+            raise StateError(
+                f"{root.path}: another policy is in force",
+                hint="`airbundle trust show` shows it; --replace puts the new one in its place.",
+            )
+        root.write(root.policy, to_bytes(policy))
+
+
+def _with_pem(key: Any, policy: Path, make_verifier: Callable[[Path], Verifier]) -> Any:
+    """The key with its file's content in it; what has another form is left for the type to refuse."""
+    if not isinstance(key, dict) or not isinstance(key.get("file"), str):
+        return key
+    if "pem" in key:
+        raise PolicyError(f"{policy}: a key has `file` or `pem`, not both")
+    place = policy.parent / key["file"]
+    try:
+        pem = make_verifier(place).pem.decode("ascii")
+    except UnicodeDecodeError as cause:
+        raise KeyFileError(f"{place}: not PEM: it has characters beyond ASCII") from cause
+    return {name: value for name, value in key.items() if name != "file"} | {"pem": pem}
