@@ -7,18 +7,16 @@ from it.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.build.mediumwriter import MediumWriter, partial_of, put_small
 from bundler.domain.manifest import VerifiedManifest, VolumeEntry
 from bundler.domain.shipping import Medium, ShippedFile, ShippedMedium, ShippingList
 from bundler.domain.sizes import human
 from bundler.errors import (
-    IntegrityError,
     MissingVolumeError,
     SpaceError,
     StateError,
@@ -28,10 +26,9 @@ from bundler.format import layout
 from bundler.format.atomic import write_atomically
 from bundler.format.codec import from_bytes, to_bytes
 from bundler.format.digests import sha256_file
-from bundler.format.diskfile import CHUNK, DiskFile, aligned_buffer
-from bundler.format.volumes import scan_volumes
-from bundler.format.workers import Idle
-from bundler.ports import Clock, MediumProbe, Progress, Task, VolumeFormat
+from bundler.format.places import Place, unsealed_name
+from bundler.format.sealing import SUFFIX, VolumeKey
+from bundler.ports import Clock, MediumProbe, Progress, VolumeFormat
 
 # What the file system itself may take for directories and its tables.
 _SPARE = 2**20
@@ -58,6 +55,7 @@ class Copier:
     probe: MediumProbe
     clock: Clock
     progress: Progress
+    seal: VolumeKey | None = None
 
     @property
     def list_file(self) -> Path:
@@ -80,16 +78,18 @@ class Copier:
         loads = self.plan(folders, shipped, part=part)
         total = sum(v.size for load in loads for v in load.volumes)
         # Each volume is written and read back.
+        writer = MediumWriter(self.source, self.verified.manifest, self.form)
         with self.progress.task("copy", 2 * total) as task:
             for load in loads:
                 self._beside(load)
                 done: list[ShippedFile] = []
                 for volume in load.volumes:
-                    self._carry(volume, load, task)
-                    done.append(
-                        ShippedFile(name=volume.name, size=volume.size, sha256=volume.sha256)
-                    )
+                    place = self._place(load.folder, volume)
+                    there = volume.name in load.there
+                    done.append(writer.carry(volume, place, task, there=there))
                     shipped = self._record(shipped, load, done)
+                if self.seal is not None:
+                    self._sums(load, done)
         return shipped
 
     def plan(
@@ -112,6 +112,7 @@ class Copier:
             if one.medium.identity not in here
             for file in one.volumes
         }
+        elsewhere = {unsealed_name(name) for name in elsewhere}
         waiting = [v for v in self.verified.manifest.volumes if v.name not in elsewhere]
         _check_whole(self.source, waiting)
         loads: list[Load] = []
@@ -136,19 +137,30 @@ class Copier:
         with disk_errors("reading", folder):
             room = shutil.disk_usage(folder).free - _SPARE
             sizes = {p.name: p.stat().st_size for p in folder.iterdir() if p.is_file()}
-        there = frozenset(v.name for v in waiting if sizes.get(v.name) == v.size)
+        places = {v.name: self._place(folder, v) for v in waiting}
+        stored = {v.name: places[v.name].stored_size(v.size) for v in waiting}
+        there = frozenset(
+            v.name for v in waiting if sizes.get(places[v.name].path.name) == stored[v.name]
+        )
+        open_ones = [v.name for v in waiting if places[v.name].key and v.name in sizes]
+        if open_ones:
+            raise StateError(
+                f"{folder}: {', '.join(open_ones)} lie there unsealed",
+                hint="Remove them, or format the medium: what was written open can be read back.",
+            )
         # A copy that was cut short is written anew, so its room counts as free.
-        room += sum(sizes.get(_partial(v.name), 0) for v in waiting)
+        room += sum(sizes.get(partial_of(places[v.name].path).name, 0) for v in waiting)
         room -= sum(max(0, size - sizes.get(name, 0)) for name, size in self._small().items())
         taken: list[VolumeEntry] = []
         left: list[VolumeEntry] = []
         for volume in waiting:
-            need = 0 if volume.name in there else volume.size
-            if limit is not None and volume.size > limit:
+            need = 0 if volume.name in there else stored[volume.name]
+            if limit is not None and stored[volume.name] > limit:
                 raise SpaceError(
-                    f"{volume.name}: {human(volume.size)} are more than a file on {folder}"
+                    f"{volume.name}: {human(stored[volume.name])} are more than a file on {folder}"
                     f" ({medium.file_system}) can have",
-                    hint="Format the medium as exFAT, or build with volumes.medium: fat32.",
+                    hint="Format the medium as exFAT, or build with volumes.medium: fat32"
+                    " (and volumes.sealable: true where they are sealed).",
                 )
             if need <= room:
                 taken.append(volume)
@@ -185,53 +197,22 @@ class Copier:
         for name in sorted(self._small(), key=lambda name: name == layout.MANIFEST):
             data = (self.source / name).read_bytes()
             target = load.folder / name
-            with disk_errors("writing", target):
-                write_atomically(target, data)
-                _forget(target)
-                same = target.read_bytes() == data
-            if not same:
-                raise _unfaithful(target)
+            put_small(target, data)
 
-    def _carry(self, volume: VolumeEntry, load: Load, task: Task) -> None:
-        final = load.folder / volume.name
-        if volume.name in load.there:
-            task.advance(volume.size)
-            if not self._faults(final, volume, task):
-                return
-        partial = load.folder / _partial(volume.name)
-        try:
-            self._write(self.source / volume.name, partial, task)
-            if faults := self._faults(partial, volume, task):
-                # Whose fault it is decides what to do: the source is looked at only now.
-                here = self._faults(self.source / volume.name, volume, Idle())
-                raise IntegrityError(here[0]) if here else _unfaithful(final, faults[0])
-        except BaseException:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
-            raise
-        with disk_errors("renaming", final):
-            partial.replace(final)
-            _sync_folder(load.folder)
+    def _place(self, folder: Path, volume: VolumeEntry) -> Place:
+        """Where a volume goes on a medium; what a bare host starts from stays open."""
+        if self.seal is None or volume.open:
+            return Place(folder / volume.name, volume.name)
+        return Place(folder / (volume.name + SUFFIX), volume.name, self.seal)
 
-    def _write(self, source: Path, target: Path, task: Task) -> None:
-        with disk_errors("writing", target):
-            file = DiskFile(target)
-            try:
-                buffer, at = aligned_buffer(), 0
-                with source.open("rb", buffering=0) as original:
-                    while count := _full_read(original.fileno(), buffer, at):
-                        file.write(buffer[:count], at)
-                        at += count
-                        task.advance(count)
-                file.sync()
-            finally:
-                file.close()
-
-    def _faults(self, path: Path, volume: VolumeEntry, task: Task) -> list[str]:
-        """What is wrong with a volume on its medium, read past the page cache."""
-        _forget(path)
-        found = scan_volumes({volume.name: path}, self.verified.manifest, self.form, task)
-        return [damage.line() for damage in found]
+    def _sums(self, load: Load, done: Sequence[ShippedFile]) -> None:
+        """Checksums of a medium with sealed volumes: of what lies on it, for its way through a gate."""
+        names = [name for name in self._small() if name != layout.CHECKSUMS]
+        sums = {name: sha256_file(load.folder / name) for name in names
+                if not layout.is_statement(name)}  # fmt: skip
+        sums |= {file.name: file.sha256 for file in done}
+        text = "".join(f"{sums[name]}  {name}\n" for name in sorted(sums))
+        put_small(load.folder / layout.CHECKSUMS, text.encode())
 
     def _shipped(self) -> ShippingList:
         """The list of an earlier run, if it is of this very bundle."""
@@ -242,6 +223,9 @@ class Copier:
             if known.manifest_sha256 == self.verified.digest:
                 return known
         small = {name: self.source / name for name in sorted(self._small())}
+        if self.seal is not None:
+            # Each medium's own, with the sums of what is sealed there.
+            small.pop(layout.CHECKSUMS, None)
         return ShippingList(
             bundle=self.verified.bundle_id,
             manifest_sha256=self.verified.digest,
@@ -261,7 +245,7 @@ class Copier:
             *others,
             ShippedMedium(medium=load.medium, written=self.clock.now(), volumes=tuple(done)),
         )
-        carried = {file.name for one in media for file in one.volumes}
+        carried = {unsealed_name(file.name) for one in media for file in one.volumes}
         shipped = shipped.model_copy(
             update={
                 "media": media,
@@ -275,50 +259,7 @@ class Copier:
         return shipped
 
 
-def _partial(name: str) -> str:
-    return f"{name}.partial"
-
-
-def _full_read(handle: int, buffer: memoryview, at: int) -> int:
-    """Fill the buffer unless the file ends: direct writes need even lengths."""
-    filled = 0
-    while filled < CHUNK:
-        count = os.preadv(handle, [buffer[filled:]], at + filled)
-        if not count:
-            break
-        filled += count
-    return filled
-
-
 def _check_whole(source: Path, volumes: Sequence[VolumeEntry]) -> None:
     missing = [volume.name for volume in volumes if not (source / volume.name).is_file()]
     if missing:
         raise MissingVolumeError(f"{source}: missing: {', '.join(missing)}")
-
-
-def _unfaithful(path: Path, detail: str = "") -> IntegrityError:
-    more = f" ({detail})" if detail else ""
-    return IntegrityError(
-        f"{path}: the medium does not give back what was written to it{more}",
-        hint="Use another medium; this one loses data.",
-    )
-
-
-def _forget(path: Path) -> None:
-    """Drop a file from the page cache, so that reading it asks the medium."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(handle)
-
-
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # some file systems cannot sync a folder
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

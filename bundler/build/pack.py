@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.build.fetch import Fetched
-from bundler.build.parity import parity_room, parity_sets, write_parity
+from bundler.build.parity import parity_sets, usable_limit, write_parity
 from bundler.build.volumewriter import Draft, kept_volume, write_volume
 from bundler.domain.manifest import (
     Block,
@@ -35,7 +35,7 @@ from bundler.format.codec import to_bytes
 from bundler.format.digests import sha256_hex
 from bundler.format.ingest import BlockDigests, joined_crc32
 from bundler.format.safepath import check_paths
-from bundler.format.shards import Slice, member_names, plan_volumes
+from bundler.format.shards import Slice, member_names, plan_apart
 from bundler.format.workers import in_parallel
 from bundler.ports import Member, Progress, Signer, Task, VolumeFormat
 
@@ -58,11 +58,12 @@ class Packer:
 
     def __init__(
         self, *, out: Path, limit: int, form: VolumeFormat, progress: Progress, bundle: str,
-        parity: int = 0, held: frozenset[str] = frozenset(),
+        parity: int = 0, held: frozenset[str] = frozenset(), apart: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         self.out = out
         self.work = out.with_name(out.name + ".partial")
-        self._limit = limit - (parity_room(bundle, form) if parity else 0)
+        self._limit = usable_limit(limit, bundle, form, parity=bool(parity), sealable=bool(apart))
+        self._apart = apart
         self._parity = parity
         self._held = held
         self.block_size = block_size_for(limit)
@@ -144,7 +145,7 @@ class Packer:
         with self._progress.task(label, sum(draft.size for draft in drafts)) as task:
             sums = in_parallel(WRITERS, write, drafts, task)
         return [
-            VolumeEntry(name=draft.name, size=draft.size, sha256=sha256)
+            VolumeEntry(name=draft.name, size=draft.size, sha256=sha256, open=draft.open)
             for draft, sha256 in zip(drafts, sums, strict=True)
         ]
 
@@ -186,7 +187,7 @@ class Packer:
 
     def _drafts(self, files: Sequence[Fetched]) -> list[Draft]:
         sizes = [(item.path, item.blob.digests.size) for item in files]
-        volumes = plan_volumes(sizes, self._limit, self._form, self.block_size)
+        first, volumes = plan_apart(sizes, self._apart, self._limit, self._form, self.block_size)
         names = member_names(sizes, volumes)
         drafts = []
         for number, slices in enumerate(volumes, 1):
@@ -196,20 +197,14 @@ class Packer:
                 for piece, of_piece in zip(slices, blocks, strict=True)
             )
             name = layout.volume_name(self._bundle, number, len(volumes), self._form.suffix)
-            drafts.append(Draft(name, slices, members, blocks, self._form.layout(members)))
+            regions = self._form.layout(members)
+            drafts.append(Draft(name, slices, members, blocks, regions, number <= first))
         return drafts
 
     def _is_ours(self) -> bool:
         """Whether all that lies in the work folder is a build's: its marker goes before its name."""
-        mine = {
-            layout.MANIFEST,
-            layout.SIGNATURE,
-            layout.CHECKSUMS,
-            layout.BOOTSTRAP,
-            layout.READ_ME,
-        }
         return all(
-            path.name in mine or path.name.startswith(f"{self._bundle}.")
+            path.name in layout.BESIDE or path.name.startswith(f"{self._bundle}.")
             for path in self.work.iterdir()
         )
 

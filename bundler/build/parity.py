@@ -13,13 +13,23 @@ from bundler.errors import disk_errors
 from bundler.format import layout
 from bundler.format.erasure import code_of
 from bundler.format.ingest import digest_file
-from bundler.format.stripes import padded_read, stripe_size
+from bundler.format.places import Place
+from bundler.format.sealing import sealed_size
+from bundler.format.stripes import stripe_size
 from bundler.ports import Task, VolumeFormat
 
 
 def parity_room(bundle: str, form: VolumeFormat) -> int:
     """What a parity volume has beside its data: data volumes are smaller by as much."""
     return form.base_overhead() + form.overhead(layout.parity_path(bundle, 999))
+
+
+def usable_limit(
+    limit: int, bundle: str, form: VolumeFormat, *, parity: bool, sealable: bool
+) -> int:
+    """Most bytes of a data volume, so that its parity and its sealed form stay within the limit."""
+    room = limit - (parity_room(bundle, form) if parity else 0)
+    return room - (sealed_size(limit) - limit if sealable else 0)
 
 
 def parity_sets(bundle: str, volumes: Sequence[str], count: int) -> tuple[ParitySet, ...]:
@@ -55,11 +65,11 @@ def write_parity(one: ParitySet, work: Path, block_size: int, task: Task) -> lis
     longest = max(place.stat().st_size for place in places)
     step = stripe_size(len(places) + len(outs))
     with ExitStack() as stack, disk_errors("writing", outs[0]):
-        sources = [stack.enter_context(place.open("rb", buffering=0)) for place in places]
+        sources = [stack.enter_context(Place(place, place.name).open()) for place in places]
         targets = [stack.enter_context(out.open("wb")) for out in outs]
         for at in range(0, longest, step):
             length = min(step, longest - at)
-            shares = [padded_read(source.fileno(), at, length) for source in sources]
+            shares = [source.read_padded(at, length) for source in sources]
             for target, share in zip(targets, code.encode(shares), strict=True):
                 target.write(share)
             task.advance(length * len(places))

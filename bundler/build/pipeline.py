@@ -9,13 +9,13 @@ from pathlib import Path
 from bundler.build.fetch import Fetched, Fetcher, check_own_wheel
 from bundler.build.filled import filled
 from bundler.build.pack import Packer, loose_file
-from bundler.build.parity import parity_room, parity_sets
+from bundler.build.parity import parity_sets, usable_limit
 from bundler.build.prove import Prover, refuse
 from bundler.build.readme import read_me
 from bundler.build.recall import Recall
 from bundler.build.resolve import resolve
 from bundler.build.selfcheck import check_closures
-from bundler.build.shipped import record_files, sequence_of, shipped_manifest
+from bundler.build.shipped import record_files, sequence_of, shipped_manifest, starting_paths
 from bundler.build.tools import BuildTools
 from bundler.build.wheelcheck import check_wheels
 from bundler.domain.lock import Lock
@@ -32,7 +32,7 @@ from bundler.format.blocks import block_size_for, content_id
 from bundler.format.codec import parse_manifest
 from bundler.format.digests import sha256_hex
 from bundler.format.rules import check_rules
-from bundler.format.shards import plan_volumes
+from bundler.format.shards import plan_apart
 from bundler.ports import Signer, VolumeFormat
 
 BOOTSTRAP_FILE = Path(__file__).parent.parent / "bootstrap" / "airbundle_bootstrap.py"
@@ -103,8 +103,9 @@ def planned_volumes(spec: BundleSpec, lock: Lock, form: VolumeFormat) -> list[in
     ]
     files += [(layout.extra_path(extra.filename), extra.size or 0) for extra in lock.extras]
     limit, parity = spec.volumes.limit, spec.volumes.parity
-    room = limit - (parity_room(spec.name, form) if parity else 0)
-    volumes = plan_volumes(sorted(files), room, form, block_size_for(limit))
+    apart = starting_paths(spec, lock)
+    room = usable_limit(limit, spec.name, form, parity=bool(parity), sealable=bool(apart))
+    _, volumes = plan_apart(sorted(files), apart, room, form, block_size_for(limit))
     sizes = [sum(piece.size for piece in volume) for volume in volumes]
     sets = parity_sets(spec.name, [str(number) for number in range(len(sizes))], parity)
     return sizes + [max(sizes)] * sum(len(one.parity) for one in sets)
@@ -163,6 +164,7 @@ def build(
         bundle=spec.name,
         parity=spec.volumes.parity,
         held=_held(before, lock),
+        apart=starting_paths(spec, lock),
     )
     with packer.alone():
         # The records lie beside the tool's wheel, in this build's own temporary folder.

@@ -70,6 +70,19 @@ def sequence_of(spec: BundleSpec, lock: Lock, before: Manifest | None) -> int:
     return sequence
 
 
+def starting_paths(spec: BundleSpec, lock: Lock) -> frozenset[str]:
+    """What a bare host starts the tool from, when it is to lie apart from what gets sealed."""
+    if not spec.volumes.sealable:
+        return frozenset()
+    return frozenset(
+        [
+            layout.TOOL_REQUIREMENTS,
+            *(layout.wheel_path(wheel.filename) for wheel in lock.tool_wheels),
+            *(layout.extra_path(x.filename) for x in lock.extras if x.role == "python-runtime"),
+        ]
+    )
+
+
 def shipped_manifest(
     spec: BundleSpec,
     lock: Lock,

@@ -35,6 +35,7 @@ class Draft:
     members: tuple[Member, ...]
     blocks: tuple[tuple[BlockDigests, ...], ...]
     regions: tuple[Region, ...]
+    open: bool = False
 
     @property
     def size(self) -> int:

@@ -177,9 +177,16 @@ def keygen(
         Path,
         typer.Option("--out", help="Where to write NAME.key.pem and NAME.pub.pem.", readable=False),
     ] = Path("airbundle"),
+    volumes: Annotated[
+        bool,
+        typer.Option("--volumes", help="Instead, NAME.volumes.key: seals volumes (`copy --seal`)."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Make a pair of Ed25519 keys: one to sign with, one to give away."""
+    if volumes:
+        _volume_key(out.with_name(f"{out.name}.volumes.key"), json=json)
+        return
     private, public = (out.with_name(f"{out.name}.{kind}.pem") for kind in ("key", "pub"))
     key_id = wiring.generate_keys(private, public)
     if json:
@@ -187,6 +194,18 @@ def keygen(
         return
     say(f"{private}: keep it secret; it signs bundles")
     say(f"{public}: carry it to the closed side by another way than the bundle")
+    say(f"key id {key_id}", "bold")
+
+
+def _volume_key(path: Path, *, json: bool) -> None:
+    from bundler.format.sealing import generate_volume_key
+
+    key_id = generate_volume_key(path).key_id
+    if json:
+        show_json({"volume_key": str(path), "key_id": key_id})
+        return
+    say(f"{path}: keep it secret; it seals volumes and opens them")
+    say("carry it to the closed side by another way than the bundle")
     say(f"key id {key_id}", "bold")
 
 

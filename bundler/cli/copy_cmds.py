@@ -15,6 +15,7 @@ from bundler.cli.options import (
     KeysOption,
     QuietOption,
     UnsignedOption,
+    volume_key,
 )
 from bundler.domain.sizes import human
 
@@ -37,6 +38,15 @@ def copy(
     part: Annotated[
         bool, typer.Option("--part", help="Fill these media; others follow in a later run.")
     ] = False,
+    seal: Annotated[
+        Path | None,
+        typer.Option(
+            "--seal",
+            help="Encrypt the volumes on the media with this key (airbundle keygen --volumes).",
+            show_default=False,
+            readable=False,
+        ),
+    ] = None,
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
     json: JsonOption = False,
@@ -57,7 +67,13 @@ def copy(
         probe=wiring.medium_probe(),
         clock=wiring.clock(),
         progress=progress(quiet=quiet or json),
+        seal=volume_key(seal),
     )
+    if seal and not any(volume.open for volume in verified.manifest.volumes):
+        copier.progress.note(
+            "every volume is sealed, so the host must have airbundle already: a bundle that is built with"
+            " volumes.sealable: true starts on a bare one"
+        )
     shipped = copier.copy(to, part=part)
     if json:
         show_json(shipped.model_dump(mode="json"))

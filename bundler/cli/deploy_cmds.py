@@ -16,7 +16,9 @@ from bundler.cli.options import (
     QuietOption,
     RootOption,
     UnsignedOption,
+    VolumeKeyOption,
     root_folder,
+    volume_key,
 )
 from bundler.domain.sizes import human
 from bundler.errors import IntegrityError, MissingVolumeError, StateError
@@ -40,6 +42,7 @@ def verify(
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
     policy: PolicyOption = None,
+    sealed_with: VolumeKeyOption = None,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="Check what is imported below --root for drift, by xxh3."),
@@ -61,6 +64,7 @@ def verify(
         trust=_trust_for_looking(root, policy, key or [], unsigned=unsigned),
         form=wiring.volume_format(),
         progress=progress(quiet=quiet or json),
+        key=volume_key(sealed_with),
     )
     result.raise_if_bad()
     verified = result.verified
@@ -132,6 +136,7 @@ def import_(
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
     policy: PolicyOption = None,
+    sealed_with: VolumeKeyOption = None,
     allow_downgrade: Annotated[
         bool,
         typer.Option(
@@ -159,6 +164,7 @@ def import_(
         form=wiring.volume_format(),
         progress=progress(quiet=quiet or json),
         allow_downgrade=allow_downgrade,
+        key=volume_key(sealed_with),
     )
     if result.findings:
         lines = [finding.line() for finding in result.findings]

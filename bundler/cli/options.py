@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bundler.errors import HostError
+
+if TYPE_CHECKING:
+    from bundler.format.sealing import VolumeKey
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
@@ -38,6 +41,16 @@ UnsignedOption = Annotated[
     bool,
     typer.Option("--unsigned", help="Accept a bundle without a signature. Every report says so."),
 ]
+VolumeKeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--volume-key",
+        envvar="AIRBUNDLE_VOLUME_KEY",
+        help="Key of sealed volumes; it travels by another way than the bundle.",
+        show_default=False,
+        readable=False,
+    ),
+]
 RootOption = Annotated[
     Path | None,
     typer.Option(
@@ -54,6 +67,13 @@ CacheOption = Annotated[
         "--cache", envvar="AIRBUNDLE_CACHE", help="Store of downloaded files.", readable=False
     ),
 ]
+
+
+def volume_key(path: Path | None) -> VolumeKey | None:
+    """The key in a file, None when none was given."""
+    from bundler.format.sealing import VolumeKey
+
+    return VolumeKey.read(path) if path else None
 
 
 def root_folder(given: Path | None) -> Path:

@@ -9,7 +9,14 @@ import typer
 
 from bundler import wiring
 from bundler.cli.console import progress, say, show_json
-from bundler.cli.options import JsonOption, KeysOption, QuietOption, UnsignedOption
+from bundler.cli.options import (
+    JsonOption,
+    KeysOption,
+    QuietOption,
+    UnsignedOption,
+    VolumeKeyOption,
+    volume_key,
+)
 
 
 def repair(
@@ -28,18 +35,20 @@ def repair(
     ],
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
+    sealed_with: VolumeKeyOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Rebuild lost and damaged volumes from the others and from parity, into another folder."""
-    from bundler.deploy.repair import Repairer, find_volumes
+    from bundler.deploy.repair import Repairer
+    from bundler.format.places import find_volumes
     from bundler.format.trust import open_manifest
 
     first = next((one for one in folders if (one / "manifest.json").is_file()), folders[0])
     verified = open_manifest(first, wiring.verifiers(key or []), allow_unsigned=unsigned)
     repairer = Repairer(
         manifest=verified.manifest,
-        places=find_volumes(verified.manifest, folders),
+        places=find_volumes(verified.manifest, folders, volume_key(sealed_with)),
         form=wiring.volume_format(),
         progress=progress(quiet=quiet or json),
     )

@@ -15,6 +15,8 @@ from bundler.cli.options import (
     KeysOption,
     QuietOption,
     UnsignedOption,
+    VolumeKeyOption,
+    volume_key,
 )
 from bundler.errors import KeyFileError, SpecError, disk_errors
 
@@ -131,6 +133,7 @@ def approve(
     sign_later: SignLaterOption = None,
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
+    sealed_with: VolumeKeyOption = None,
     role: RoleOption = "reviewer",
     expires: Annotated[
         str | None,
@@ -146,7 +149,7 @@ def approve(
 ) -> None:
     """Countersign a bundle: check every byte of it, then write and sign the decision beside it."""
     _decide("approved", folder, by, sign_with, sign_later, key or [], role, expires, comment,
-            unsigned=unsigned, json=json, quiet=quiet)  # fmt: skip
+            sealed_with, unsigned=unsigned, json=json, quiet=quiet)  # fmt: skip
 
 
 def reject(
@@ -163,13 +166,13 @@ def reject(
 ) -> None:
     """Sign that a bundle must not be used; no other approval outweighs it."""
     _decide("rejected", folder, by, sign_with, sign_later, key or [], role, None, comment,
-            unsigned=unsigned, json=json, quiet=quiet)  # fmt: skip
+            None, unsigned=unsigned, json=json, quiet=quiet)  # fmt: skip
 
 
 def _decide(
     verdict: Verdict, folder: Path, by: str, sign_with: Path | None, sign_later: Path | None,
-    keys: list[Path], role: str, expires: str | None, comment: str, *, unsigned: bool, json: bool,
-    quiet: bool,
+    keys: list[Path], role: str, expires: str | None, comment: str, sealed_with: Path | None, *,
+    unsigned: bool, json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     from pydantic import ValidationError
 
@@ -184,7 +187,11 @@ def _decide(
     trust = gate.site(None, keys=wiring.verifiers(keys), unsigned=unsigned)
     if verdict == "approved":
         result = verify(
-            folder, trust=trust, form=wiring.volume_format(), progress=progress(quiet=quiet or json)
+            folder,
+            trust=trust,
+            form=wiring.volume_format(),
+            progress=progress(quiet=quiet or json),
+            key=volume_key(sealed_with),
         )
         result.raise_if_bad()
         verified = result.verified

@@ -28,6 +28,8 @@ from bundler.errors import SpaceError, StateError, TrustError, disk_errors
 from bundler.format import layout
 from bundler.format.blocks import content_id
 from bundler.format.codec import to_bytes
+from bundler.format.places import Place, find_volumes
+from bundler.format.sealing import VolumeKey
 from bundler.format.spans import block_numbers, placed_parts
 from bundler.format.volumes import scan_volumes
 from bundler.ports import Progress, VolumeFormat
@@ -55,6 +57,7 @@ def import_bundle(
     form: VolumeFormat,
     progress: Progress,
     allow_downgrade: bool = False,
+    key: VolumeKey | None = None,
 ) -> Imported:
     """Bring in what the folders hold.
 
@@ -81,12 +84,7 @@ def import_bundle(
         )
     trust.check_not_rejected(folders, verified)
     source = next(folder for folder in folders if (folder / layout.MANIFEST).exists())
-    present = {
-        volume.name: path
-        for volume in verified.manifest.volumes
-        for folder in folders
-        if (path := folder / volume.name).is_file()
-    }
+    present = find_volumes(verified.manifest, folders, key)
     with root.alone():
         check_not_older(root, verified, trust, allow=allow_downgrade)
         _check_base(root, verified)
@@ -105,7 +103,7 @@ def import_bundle(
 def _bring_in(
     root: Root,
     verified: VerifiedManifest,
-    present: dict[str, Path],
+    present: dict[str, Place],
     form: VolumeFormat,
     progress: Progress,
 ) -> list[Damage]:

@@ -17,8 +17,9 @@ from bundler.domain.manifest import Entry, Manifest, ParitySet
 from bundler.domain.sizes import human
 from bundler.errors import IntegrityError, StateError, disk_errors
 from bundler.format.erasure import Code, code_of
+from bundler.format.places import Place, VolumeReader
 from bundler.format.spans import BlockSpan, Predicted, Span, placed_parts, volume_spans
-from bundler.format.stripes import padded_read, stripe_size
+from bundler.format.stripes import stripe_size
 from bundler.format.volumes import find_faults, scan_volumes
 from bundler.ports import Progress, Task, VolumeFormat
 
@@ -32,7 +33,7 @@ class _Share:
     """
 
     volume: str
-    path: Path | None
+    place: Place | None
     start: int
     size: int
     bad: list[tuple[int, int]] = field(default_factory=list)
@@ -42,12 +43,12 @@ class _Share:
         """Whether a run of it cannot be believed."""
         return any(start < at + length and at < end for start, end in self.bad)
 
-    def read(self, handle: int | None, at: int, length: int) -> bytes:
+    def read(self, reader: VolumeReader | None, at: int, length: int) -> bytes:
         """A run that is not lost."""
         inside = max(0, min(length, self.size - at))
         data = bytearray(length)
-        if handle is not None and inside:
-            data[:inside] = padded_read(handle, self.start + at, inside)
+        if reader is not None and inside:
+            data[:inside] = reader.read_padded(self.start + at, inside)
         for offset, literal in self.literals:
             low, high = max(offset, at), min(offset + len(literal), at + length)
             if low < high:
@@ -60,7 +61,7 @@ class Repairer:
     """Everything that repairing needs. `places` are the volumes that are there."""
 
     manifest: Manifest
-    places: Mapping[str, Path]
+    places: Mapping[str, Place]
     form: VolumeFormat
     progress: Progress
 
@@ -94,7 +95,9 @@ class Repairer:
             for one, shares in sets:
                 for share in shares[: len(one.volumes)]:
                     if share.volume in faults:
-                        rebuilt[share.volume] = self._data_volume(one, shares, share, out, task)
+                        rebuilt[share.volume] = Place(
+                            self._data_volume(one, shares, share, out, task), share.volume
+                        )
                 for index, share in enumerate(shares[len(one.volumes) :]):
                     if share.volume in faults:
                         self._parity_volume(one, index, share, rebuilt, out, task)
@@ -169,17 +172,17 @@ class Repairer:
 
         def pieces() -> Iterator[bytes]:
             with ExitStack() as stack:
-                handles = [_opened(stack, other) for other in shares]
+                readers = [_opened(stack, other) for other in shares]
                 for at, length in _stripes(shares, share.size):
                     if share.lost(at, length):
-                        yield _decoded(code, shares, handles, number, at, length, len(one.volumes))
+                        yield _decoded(code, shares, readers, number, at, length, len(one.volumes))
                     else:
-                        yield share.read(handles[number], at, length)
+                        yield share.read(readers[number], at, length)
 
         return self._write(share.volume, pieces(), out, task)
 
     def _parity_volume(
-        self, one: ParitySet, index: int, share: _Share, rebuilt: Mapping[str, Path], out: Path,
+        self, one: ParitySet, index: int, share: _Share, rebuilt: Mapping[str, Place], out: Path,
         task: Task,
     ) -> None:  # fmt: skip
         """Coded again from the volumes, which are whole by now."""
@@ -190,13 +193,11 @@ class Repairer:
             head = [s for s in spans if isinstance(s, Predicted) and s.offset < share.start]
             yield b"".join(span.literal for span in head)
             with ExitStack() as stack:
-                files = [
-                    stack.enter_context(rebuilt[n].open("rb", buffering=0)) for n in one.volumes
-                ]
+                files = [stack.enter_context(rebuilt[n].open()) for n in one.volumes]
                 step = stripe_size(len(one.volumes) + len(one.parity))
                 for at in range(0, share.size, step):
                     length = min(step, share.size - at)
-                    data = [padded_read(file.fileno(), at, length) for file in files]
+                    data = [file.read_padded(at, length) for file in files]
                     yield code.encode(data)[index]
             tail = [s for s in spans if isinstance(s, Predicted) and s.offset >= share.start]
             yield b"".join(span.literal for span in tail)
@@ -212,7 +213,7 @@ class Repairer:
                     task.advance(len(piece))
                 file.flush()
                 os.fsync(file.fileno())
-            wrong = scan_volumes({name: partial}, self.manifest, self.form, task)
+            wrong = scan_volumes({name: Place(partial, name)}, self.manifest, self.form, task)
             if wrong:
                 raise IntegrityError(f"{name}: what was rebuilt is wrong: {wrong[0].line()}")
             with disk_errors("renaming", final):
@@ -222,16 +223,6 @@ class Repairer:
                 partial.unlink(missing_ok=True)
             raise
         return final
-
-
-def find_volumes(manifest: Manifest, folders: Sequence[Path]) -> dict[str, Path]:
-    """Where the volumes lie; of one that lies in several folders, the first."""
-    return {
-        volume.name: path
-        for volume in manifest.volumes
-        for folder in reversed(folders)
-        if (path := folder / volume.name).is_file()
-    }
 
 
 def _edges(shares: Sequence[_Share]) -> list[int]:
@@ -247,20 +238,17 @@ def _stripes(shares: Sequence[_Share], size: int) -> Iterator[tuple[int, int]]:
         yield low, high - low
 
 
-def _opened(stack: ExitStack, share: _Share) -> int | None:
-    if share.path is None:
-        return None
-    with disk_errors("opening", share.path):
-        return stack.enter_context(share.path.open("rb", buffering=0)).fileno()
+def _opened(stack: ExitStack, share: _Share) -> VolumeReader | None:
+    return None if share.place is None else stack.enter_context(share.place.open())
 
 
 def _decoded(
-    code: Code, shares: Sequence[_Share], handles: Sequence[int | None], number: int, at: int,
+    code: Code, shares: Sequence[_Share], readers: Sequence[VolumeReader | None], number: int, at: int,
     length: int, data: int,
 ) -> bytes:  # fmt: skip
     """A lost run of one volume, from as many other shares as the code needs."""
     there: dict[int, bytes] = {}
     for other, share in enumerate(shares):
         if len(there) < data and not share.lost(at, length):
-            there[other] = share.read(handles[other], at, length)
+            there[other] = share.read(readers[other], at, length)
     return code.decode(there, [number])[number]

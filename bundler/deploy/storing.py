@@ -125,9 +125,14 @@ class StoreSink:
         with self._lock:
             item.written.append(span.index)
             self._unsynced += span.size
-            due = self._unsynced >= _UNSYNCED or self._handles >= _MOST_OPEN
+            due = self._unsynced >= _UNSYNCED or self._handles >= _MOST_OPEN // 2
+            crowded = self._handles >= _MOST_OPEN
         if due:
             self._sync_all()
+        if crowded:
+            # A disk that syncs slower than others read would otherwise use up the process's handles.
+            for future in list(self._syncing):
+                future.result()
 
     def _item(self, span: BlockSpan) -> _Incoming:
         return self._incoming[self._ids[span.entry.path]]

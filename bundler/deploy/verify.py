@@ -11,8 +11,10 @@ from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.verdict import Damage
 from bundler.errors import IntegrityError, MissingVolumeError, disk_errors
 from bundler.format import layout
-from bundler.format.checksums import checksums
+from bundler.format.checksums import agree, checksums
 from bundler.format.digests import sha256_file, sha256_hex
+from bundler.format.places import find_volumes, unsealed_name
+from bundler.format.sealing import VolumeKey
 from bundler.format.volumes import scan_volumes
 from bundler.ports import Progress, VolumeFormat
 
@@ -47,6 +49,7 @@ def verify(
     trust: SiteTrust,
     form: VolumeFormat,
     progress: Progress,
+    key: VolumeKey | None = None,
 ) -> Verification:
     """Check signature, then every byte of every file.
 
@@ -63,21 +66,30 @@ def verify(
     known |= {layout.MANIFEST, layout.SIGNATURE, layout.CHECKSUMS}
     files = {path.name: path for path in folder.iterdir() if path.is_file()}
     others = {path.name for path in folder.iterdir()} - files.keys()
-    volumes = {v.name: files[v.name] for v in manifest.volumes if v.name in files}
+    volumes = find_volumes(manifest, [folder], key)
+    sealed = {place.path.name for place in volumes.values() if place.key is not None}
     with progress.task("verify", sum(volume.size for volume in manifest.volumes)) as task:
         findings = [
             *(Damage(where=name, what="not a regular file") for name in sorted(known & others)),
             *_beside(folder, verified),
             *scan_volumes(volumes, manifest, form, task),
         ]
-    missing = known - files.keys() - others - ({layout.SIGNATURE} if not verified.signed else set())
+    missing = (
+        known
+        - files.keys()
+        - others
+        - {unsealed_name(name) for name in sealed}
+        - ({layout.SIGNATURE} if not verified.signed else set())
+    )
     return Verification(
         verified=verified,
         findings=tuple(findings),
         missing=tuple(sorted(missing)),
         strangers=tuple(
             sorted(
-                name for name in (files.keys() | others) - known if not layout.is_statement(name)
+                name
+                for name in (files.keys() | others) - known - sealed
+                if not layout.is_statement(name)
             )
         ),
     )
@@ -100,7 +112,7 @@ def _beside(folder: Path, verified: VerifiedManifest) -> Iterable[Damage]:
         with disk_errors("reading", sums):
             signed = sha256_hex(signature.read_bytes()) if signature.is_file() else None
             found_sums = sums.read_bytes()
-        if found_sums != checksums(verified.manifest, verified.digest, signed):
+        if not agree(found_sums, checksums(verified.manifest, verified.digest, signed)):
             yield Damage(
                 where=layout.CHECKSUMS, what="changed: it does not agree with the signed manifest"
             )

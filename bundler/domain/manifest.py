@@ -99,6 +99,10 @@ class VolumeEntry(Record):
     name: str
     size: int = Field(ge=0, lt=MAX_BYTES)
     sha256: Sha256
+    open: bool = Field(
+        False,
+        description="Holds only what a bare host starts the tool from, and is carried unencrypted.",
+    )
 
 
 class LooseFile(Record):

@@ -114,6 +114,12 @@ class Volumes(Record):
         description="Parity volumes: as many lost or damaged volumes can be rebuilt from the others.",
     )
 
+    sealable: bool = Field(
+        False,
+        description="Leaves room for encryption (`copy --seal`), and keeps what a bare host starts the"
+        " tool from in volumes of its own, which stay open.",
+    )
+
     @field_validator("size", mode="before")
     @classmethod
     def _size(cls, value: object) -> object:

@@ -69,6 +69,32 @@ def plan_volumes(
     return tuple(tuple(volume.slices) for volume in best)
 
 
+def plan_apart(
+    files: Sequence[tuple[str, int]],
+    apart: frozenset[str],
+    limit: int,
+    form: VolumeFormat,
+    block_size: int,
+) -> tuple[int, tuple[tuple[Slice, ...], ...]]:
+    """As `plan_volumes`, with the files of some paths in volumes of their own, which come first.
+
+    Returns:
+        How many volumes those are, and all volumes.
+    """
+    numbers = [
+        [number for number, (path, _) in enumerate(files) if (path in apart) == wanted]
+        for wanted in (True, False)
+    ]
+    planned = [
+        tuple(
+            tuple(Slice(group[piece.file], piece.start, piece.size) for piece in volume)
+            for volume in plan_volumes([files[at] for at in group], limit, form, block_size)
+        )
+        for group in numbers
+    ]
+    return len(planned[0]), (*planned[0], *planned[1])
+
+
 def _fill(
     sizes: Sequence[int], costs: Sequence[int], capacity: int, block_size: int
 ) -> list[_Filling]:

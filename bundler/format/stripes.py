@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 # All shares of a stripe are in memory at once.
 _STRIPES_BYTES = 32 * 2**20
 
@@ -11,14 +9,3 @@ _STRIPES_BYTES = 32 * 2**20
 def stripe_size(shares: int) -> int:
     """Bytes of a share that are coded at once."""
     return max(4096, min(2**20, _STRIPES_BYTES // shares // 4096 * 4096))
-
-
-def padded_read(handle: int, at: int, length: int) -> bytes:
-    """A run of a volume; behind its end there are zeros."""
-    found = bytearray()
-    while len(found) < length:
-        piece = os.pread(handle, length - len(found), at + len(found))
-        if not piece:
-            break
-        found += piece
-    return bytes(found) + bytes(length - len(found))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from cryptography.hazmat.primitives import hashes
@@ -19,6 +18,8 @@ from bundler.domain.manifest import Manifest, VolumeEntry
 from bundler.domain.verdict import Damage
 from bundler.errors import disk_errors
 from bundler.format.diskfile import aligned_buffer
+from bundler.format.places import Place, VolumeReader
+from bundler.format.sealing import WrongSealError
 from bundler.format.spans import BlockSpan, Predicted, Span, placed_parts, volume_spans
 from bundler.format.workers import in_parallel
 from bundler.ports import Task, VolumeFormat
@@ -43,7 +44,7 @@ class BlockSink(Protocol):
 
 
 def scan_volumes(
-    places: Mapping[str, Path],
+    places: Mapping[str, Place],
     manifest: Manifest,
     form: VolumeFormat,
     task: Task,
@@ -78,7 +79,7 @@ class Fault:
 
 
 def find_faults(
-    places: Mapping[str, Path],
+    places: Mapping[str, Place],
     manifest: Manifest,
     form: VolumeFormat,
     task: Task,
@@ -102,7 +103,7 @@ def find_faults(
 class _Batch:
     """Spans of one volume for one worker; `known` is what its length tells already."""
 
-    path: Path
+    place: Place
     volume: str
     spans: tuple[Span, ...]
     skipped: int = 0
@@ -114,22 +115,18 @@ class _Batch:
         if not self.spans:
             return found
         buffer = aligned_buffer()
-        with disk_errors("opening", self.path):
-            handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
+        with self.place.open() as reader:
             for span in self.spans:
-                if damage := _check(handle, self.volume, span, buffer, task, sink):
+                if damage := _check(reader, self.volume, span, buffer, task, sink):
                     found.append(Fault(self.volume, span, damage))
-        finally:
-            os.close(handle)
         return found
 
 
 def _batches(
-    path: Path, volume: VolumeEntry, spans: Sequence[Span], sink: BlockSink | None
+    place: Place, volume: VolumeEntry, spans: Sequence[Span], sink: BlockSink | None
 ) -> Iterator[_Batch]:
-    with disk_errors("reading", path):
-        size = path.stat().st_size
+    with disk_errors("reading", place.path):
+        size = place.size()
     if size != volume.size:
         gone = [span for span in spans if span.offset + span.size > size]
         damage = Damage(
@@ -138,15 +135,15 @@ def _batches(
             expected=f"{volume.size} bytes", found=f"{size} bytes",
         )  # fmt: skip
         known = tuple(Fault(volume.name, span, damage) for span in gone)
-        yield _Batch(path, volume.name, (), known=known or (Fault(volume.name, None, damage),))
+        yield _Batch(place, volume.name, (), known=known or (Fault(volume.name, None, damage),))
     there = [span for span in spans if span.offset + span.size <= size]
     wanted = [span for span in there if sink is None or _is_wanted(span, sink)]
     skipped = volume.size - sum(span.size for span in wanted)
     for group in _grouped(wanted):
-        yield _Batch(path, volume.name, tuple(group), skipped)
+        yield _Batch(place, volume.name, tuple(group), skipped)
         skipped = 0
     if skipped:
-        yield _Batch(path, volume.name, (), skipped)
+        yield _Batch(place, volume.name, (), skipped)
 
 
 def _is_wanted(span: Span, sink: BlockSink) -> bool:
@@ -167,16 +164,21 @@ def _grouped(spans: Iterable[Span]) -> Iterator[list[Span]]:
 
 
 def _check(
-    handle: int, volume: str, span: Span, buffer: memoryview, task: Task, sink: BlockSink | None
+    reader: VolumeReader,
+    volume: str,
+    span: Span,
+    buffer: memoryview,
+    task: Task,
+    sink: BlockSink | None,
 ) -> Damage | None:
     where = f"{volume}: {span.label}"
     try:
         if isinstance(span, Predicted):
-            found = b"".join(bytes(chunk) for _, chunk in _pieces(handle, span, buffer, task))
+            found = b"".join(bytes(chunk) for _, chunk in _pieces(reader, span, buffer, task))
             same = found == span.literal
             return None if same else Damage(where=where, what="ZIP structure changed")
         digest = hashes.Hash(hashes.SHA256())
-        for at, chunk in _pieces(handle, span, buffer, task):
+        for at, chunk in _pieces(reader, span, buffer, task):
             digest.update(chunk)
             if sink is not None:
                 sink.write(span, span.start + at, chunk)
@@ -196,15 +198,17 @@ class _Unreadable(Exception):  # noqa: N818 - becomes a finding: the rest of the
 
 
 def _pieces(
-    handle: int, span: Span, buffer: memoryview, task: Task
+    reader: VolumeReader, span: Span, buffer: memoryview, task: Task
 ) -> Iterator[tuple[int, memoryview]]:
     """The bytes of a span, each piece with where it starts in the span; valid until the next one."""
     at = 0
     while at < span.size:
         try:
-            count = os.preadv(handle, [buffer[: span.size - at]], span.offset + at)
+            count = reader.read_into(buffer[: span.size - at], span.offset + at)
         except OSError as cause:
             raise _Unreadable(f"cannot be read: {cause.strerror}") from cause
+        except WrongSealError as cause:
+            raise _Unreadable("does not open: changed, or sealed with another key") from cause
         if not count:
             raise _Unreadable("truncated while it was read")
         yield at, buffer[:count]

@@ -40,6 +40,7 @@ class SmallBundle:
     files: tuple[dict[str, str], ...] = ()
     exclude: tuple[str, ...] = ()
     parity: int = 0
+    sealable: bool = False
 
     @property
     def out(self) -> Path:
@@ -69,7 +70,11 @@ class SmallBundle:
                 },
                 "settings": {"args": self.args, "max_num_seqs": 8},
                 "services": [{"name": "toy", "model": "toy", "port": self.port}],
-                "volumes": {"size": self.volume_size, "parity": self.parity},
+                "volumes": {
+                    "size": self.volume_size,
+                    "parity": self.parity,
+                    "sealable": self.sealable,
+                },
                 "acceptance": {
                     "concurrency": [4],
                     "requests": 60,

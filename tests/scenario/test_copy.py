@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bundler.build import copying
+from bundler.build import mediumwriter
 from bundler.cli.app import run
 from bundler.format import layout
 from bundler.format.diskfile import DiskFile
@@ -76,7 +76,7 @@ def test_one_medium_gets_all_and_verifies(small: SmallBundle, tmp_path: Path) ->
 def test_volumes_are_spread_over_sticks_and_each_can_be_imported_alone(
     small: SmallBundle, stick: Any, tmp_path: Path
 ) -> None:
-    sticks = [stick(2000), stick(2000)]
+    sticks = [stick(2300), stick(2300)]
     count = len(small.volumes())
     assert count > 3
     copy(small, *sticks)
@@ -130,7 +130,7 @@ def test_a_second_run_reads_back_and_writes_nothing(
     def write(*_: Any) -> None:
         raise AssertionError("written again")
 
-    monkeypatch.setattr(copying.Copier, "_write", write)
+    monkeypatch.setattr(mediumwriter.MediumWriter, "_write", write)
     copy(small, medium)
 
 
@@ -206,15 +206,16 @@ def test_an_interrupted_copy_leaves_no_half_volume_and_goes_on(
     medium = tmp_path / "medium"
     medium.mkdir()
     second = small.volumes()[1].name
-    real = copying.Copier._write
+    real = mediumwriter.MediumWriter._write
 
-    def interrupted(self: Any, source: Path, target: Path, task: Any) -> None:
-        real(self, source, target, task)
-        if source.name == second:
+    def interrupted(self: Any, volume: Any, place: Any, task: Any) -> str:
+        found = real(self, volume, place, task)
+        if volume.name == second:
             raise KeyboardInterrupt
+        return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(copying.Copier, "_write", interrupted)
+        patch.setattr(mediumwriter.MediumWriter, "_write", interrupted)
         copy(small, medium, code=130)
     assert volumes_in(medium) == {small.volumes()[0].name}
     assert not list(medium.glob("*.partial"))
