@@ -27,7 +27,7 @@ from bundler.domain.verdict import Damage
 from bundler.errors import SpaceError, StateError, TrustError, disk_errors
 from bundler.format import layout
 from bundler.format.blocks import content_id
-from bundler.format.codec import to_bytes
+from bundler.format.codec import bytes_read
 from bundler.format.places import Place, find_volumes
 from bundler.format.sealing import VolumeKey
 from bundler.format.spans import block_numbers, placed_parts
@@ -171,7 +171,7 @@ def _keep_records(root: Root, verified: VerifiedManifest, source: Path, trust: S
     if not known:
         root.write(folder / ORDER_FILE, root.next_order())
         # The bytes that were verified, not the medium's second answer.
-        root.write(folder / layout.MANIFEST, to_bytes(verified.manifest))
+        root.write(folder / layout.MANIFEST, bytes_read(verified.manifest))
 
 
 def _check_room(root: Root, need: int) -> None:

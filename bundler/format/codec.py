@@ -23,8 +23,19 @@ R = TypeVar("R", bound=Record)
 
 
 def to_bytes(record: Record) -> bytes:
-    """Canonical bytes of a record."""
-    data = record.model_dump(mode="json")
+    """Canonical bytes of a record, every key written out."""
+    return _canonical(record.model_dump(mode="json"))
+
+
+def bytes_read(record: Record) -> bytes:
+    """Canonical bytes of a record that was read, without the keys that it did not have.
+
+    A bundle of an older writer lacks keys that were added with a default since; it stays what it was.
+    """
+    return _canonical(record.model_dump(mode="json", exclude_unset=True))
+
+
+def _canonical(data: object) -> bytes:
     text = json.dumps(data, ensure_ascii=False, sort_keys=True, indent=2, allow_nan=False)
     return (text + "\n").encode()
 
@@ -51,7 +62,7 @@ def parse_manifest(data: bytes) -> Manifest:
     """
     _gate(data, "format_version", FORMAT_VERSION, layout.MANIFEST)
     manifest = from_bytes(Manifest, data, layout.MANIFEST)
-    if to_bytes(manifest) != data:
+    if bytes_read(manifest) != data:
         raise FormatError(f"{layout.MANIFEST}: not in canonical form")
     if len(manifest.entries) > layout.MAX_ENTRIES:
         raise FormatError(f"{layout.MANIFEST}: over {layout.MAX_ENTRIES} entries")

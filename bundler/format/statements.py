@@ -15,7 +15,7 @@ from bundler.domain.trust import Approval, Revocations, Rotation
 from bundler.errors import FormatError, TrustError, disk_errors
 from bundler.format import layout
 from bundler.format.atomic import write_atomically
-from bundler.format.codec import from_bytes, to_bytes
+from bundler.format.codec import bytes_read, from_bytes, to_bytes
 from bundler.format.trust import read_small
 from bundler.ports import Signer, Verifier
 
@@ -71,7 +71,7 @@ def parse_statement(kind: type[S], data: bytes, what: str) -> S:
         FormatError: no such statement, or not in canonical form.
     """
     found = from_bytes(kind, data, what)
-    if to_bytes(found) != data:
+    if bytes_read(found) != data:
         raise FormatError(f"{what}: not in canonical form")
     return found
 
