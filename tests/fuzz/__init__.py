@@ -1,0 +1,1 @@
+"""Fuzzing of every parser that touches bytes from outside: `python -m tests.fuzz --help`."""
