@@ -107,7 +107,7 @@ class Packer:
         everything = sorted(files, key=lambda item: item.path)
         check_paths(item.path for item in everything)
         ordered = [item for item in everything if not self._is_held(item)]
-        drafts = self._drafts(ordered)
+        drafts = self.plan(ordered)
         check_paths(draft.name for draft in drafts)
         check_paths(member.name for draft in drafts for member in draft.members)
         sets = parity_sets(self._bundle, [draft.name for draft in drafts], self._parity)
@@ -119,7 +119,7 @@ class Packer:
                  for i in range(1, 1 + sum(len(one.parity) for one in sets))]  # fmt: skip
         self._remove_strangers({draft.name for draft in drafts} | set(names))
         volumes = self._write_all(drafts, ordered, "pack")
-        entries = [*_entries(ordered, drafts)]
+        entries = [*entries_of(ordered, drafts)]
         entries += [_entry(item, ()) for item in everything if self._is_held(item)]
         entries.sort(key=lambda entry: entry.path)
         if sets:
@@ -131,7 +131,7 @@ class Packer:
                 ]
             more = self._parity_drafts(parity, names)
             volumes += self._write_all(more, parity, "pack parity")
-            entries += _entries(parity, more)
+            entries += entries_of(parity, more)
             for item in parity:
                 item.blob.path.unlink()
         return Packed(tuple(volumes), tuple(entries), sets)
@@ -185,7 +185,8 @@ class Packer:
             _sync(self.out.parent)
         return sha256_hex(data)
 
-    def _drafts(self, files: Sequence[Fetched]) -> list[Draft]:
+    def plan(self, files: Sequence[Fetched]) -> list[Draft]:
+        """What lies where, byte by byte, from the files' digests alone; files are in path order."""
         sizes = [(item.path, item.blob.digests.size) for item in files]
         first, volumes = plan_apart(sizes, self._apart, self._limit, self._form, self.block_size)
         names = member_names(sizes, volumes)
@@ -250,7 +251,8 @@ class Packer:
         return sha256
 
 
-def _entries(files: Sequence[Fetched], drafts: Sequence[Draft]) -> Iterator[Entry]:
+def entries_of(files: Sequence[Fetched], drafts: Sequence[Draft]) -> Iterator[Entry]:
+    """What the manifest says of planned files."""
     parts: dict[int, list[tuple[int, Part]]] = {}
     for draft in drafts:
         offsets = [region.offset for region in draft.regions if region.member is not None]

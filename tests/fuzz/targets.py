@@ -10,6 +10,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from copy import deepcopy
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -227,14 +228,14 @@ def _bend(document: Any, data: bytes) -> None:
         holder, key = slots[(data[at] * 256 + (data + b"\0\0")[at + 1]) % len(slots)]
         choice = (data + b"\0\0")[at + 2]
         if choice % 4 == 0 and isinstance(holder, list):
-            holder.append(holder[key])
+            holder.append(deepcopy(holder[key]))
         elif choice % 4 == 1:
             del holder[key]
         elif choice % 4 == 2:
             other, place = slots[choice * 7 % len(slots)]
-            holder[key] = json.loads(json.dumps(other[place]))
+            holder[key] = deepcopy(other[place])
         else:
-            holder[key] = _VALUES[choice % len(_VALUES)]
+            holder[key] = deepcopy(_VALUES[choice % len(_VALUES)])
 
 
 def _slots(value: Any) -> Iterator[tuple[Any, Any]]:
