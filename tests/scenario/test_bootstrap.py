@@ -747,6 +747,7 @@ def test_install_reads_only_what_it_needs_and_checks_it(first: ToolBundle, tmp_p
     assert last in done.stderr
 
 
+@pytest.mark.slow
 def test_where_a_policy_is_in_force_the_airbundle_there_decides(
     small: SmallBundle, tmp_path: Path
 ) -> None:

@@ -48,7 +48,7 @@ def check_import(small: SmallBundle, root: Path) -> None:
 
 def steps(total: int, every: bool) -> list[int]:
     """All boundaries, or a few spread over them."""
-    return list(range(1, total + 1, 1 if every else max(1, total // 12)))
+    return list(range(1, total + 1, 1 if every else max(1, total // 6)))
 
 
 ALL = pytest.param(True, marks=pytest.mark.slow, id="every step")
