@@ -13,7 +13,7 @@ from bundler.errors import disk_errors
 from bundler.format import layout
 from bundler.format.erasure import code_of
 from bundler.format.ingest import digest_file
-from bundler.format.places import Place
+from bundler.format.places import Place, read_padded
 from bundler.format.sealing import sealed_size
 from bundler.format.stripes import stripe_size
 from bundler.ports import Task, VolumeFormat
@@ -69,7 +69,7 @@ def write_parity(one: ParitySet, work: Path, block_size: int, task: Task) -> lis
         targets = [stack.enter_context(out.open("wb")) for out in outs]
         for at in range(0, longest, step):
             length = min(step, longest - at)
-            shares = [source.read_padded(at, length) for source in sources]
+            shares = [read_padded(source, at, length) for source in sources]
             for target, share in zip(targets, code.encode(shares), strict=True):
                 target.write(share)
             task.advance(length * len(places))

@@ -36,19 +36,34 @@ def repair(
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
     sealed_with: VolumeKeyOption = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            "--root",
+            help="Also use what was imported there: sticks that have gone back are not needed again.",
+            show_default=False,
+            readable=False,
+        ),
+    ] = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Rebuild lost and damaged volumes from the others and from parity, into another folder."""
     from bundler.deploy.repair import Repairer
+    from bundler.deploy.root import Root
+    from bundler.deploy.storedvolume import stored_volumes
     from bundler.format.places import find_volumes
     from bundler.format.trust import open_manifest
 
     first = next((one for one in folders if (one / "manifest.json").is_file()), folders[0])
     verified = open_manifest(first, wiring.verifiers(key or []), allow_unsigned=unsigned)
+    places = find_volumes(verified.manifest, folders, volume_key(sealed_with))
+    if root is not None:
+        # What lies in the folders may be damaged; what is in the store was right when it came in.
+        places = {**places, **stored_volumes(Root(root), verified.manifest, wiring.volume_format())}
     repairer = Repairer(
         manifest=verified.manifest,
-        places=find_volumes(verified.manifest, folders, volume_key(sealed_with)),
+        places=places,
         form=wiring.volume_format(),
         progress=progress(quiet=quiet or json),
     )

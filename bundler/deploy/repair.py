@@ -17,7 +17,7 @@ from bundler.domain.manifest import Entry, Manifest, ParitySet
 from bundler.domain.sizes import human
 from bundler.errors import IntegrityError, StateError, disk_errors
 from bundler.format.erasure import Code, code_of
-from bundler.format.places import Place, VolumeReader
+from bundler.format.places import Place, Reader, read_padded
 from bundler.format.spans import BlockSpan, Predicted, Span, placed_parts, volume_spans
 from bundler.format.stripes import stripe_size
 from bundler.format.volumes import find_faults, scan_volumes
@@ -43,12 +43,12 @@ class _Share:
         """Whether a run of it cannot be believed."""
         return any(start < at + length and at < end for start, end in self.bad)
 
-    def read(self, reader: VolumeReader | None, at: int, length: int) -> bytes:
+    def read(self, reader: Reader | None, at: int, length: int) -> bytes:
         """A run that is not lost."""
         inside = max(0, min(length, self.size - at))
         data = bytearray(length)
         if reader is not None and inside:
-            data[:inside] = reader.read_padded(self.start + at, inside)
+            data[:inside] = read_padded(reader, self.start + at, inside)
         for offset, literal in self.literals:
             low, high = max(offset, at), min(offset + len(literal), at + length)
             if low < high:
@@ -197,7 +197,7 @@ class Repairer:
                 step = stripe_size(len(one.volumes) + len(one.parity))
                 for at in range(0, share.size, step):
                     length = min(step, share.size - at)
-                    data = [file.read_padded(at, length) for file in files]
+                    data = [read_padded(file, at, length) for file in files]
                     yield code.encode(data)[index]
             tail = [s for s in spans if isinstance(s, Predicted) and s.offset >= share.start]
             yield b"".join(span.literal for span in tail)
@@ -238,12 +238,12 @@ def _stripes(shares: Sequence[_Share], size: int) -> Iterator[tuple[int, int]]:
         yield low, high - low
 
 
-def _opened(stack: ExitStack, share: _Share) -> VolumeReader | None:
+def _opened(stack: ExitStack, share: _Share) -> Reader | None:
     return None if share.place is None else stack.enter_context(share.place.open())
 
 
 def _decoded(
-    code: Code, shares: Sequence[_Share], readers: Sequence[VolumeReader | None], number: int, at: int,
+    code: Code, shares: Sequence[_Share], readers: Sequence[Reader | None], number: int, at: int,
     length: int, data: int,
 ) -> bytes:  # fmt: skip
     """A lost run of one volume, from as many other shares as the code needs."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from bundler.domain.manifest import Manifest
 from bundler.errors import KeyFileError, disk_errors
@@ -42,7 +43,7 @@ class Place:
         return size if self.key is None else sealed_size(size)
 
     @contextmanager
-    def open(self) -> Iterator[VolumeReader]:
+    def open(self) -> Iterator[Reader]:
         """Read from it.
 
         Raises:
@@ -56,13 +57,8 @@ class Place:
             os.close(handle)
 
 
-class VolumeReader:
+class Reader(Protocol):
     """Bytes of one volume. One thread at a time."""
-
-    def __init__(self, handle: int, place: Place) -> None:
-        self._handle = handle
-        self._place = place
-        self._sealed: SealedReader | None = None
 
     def read_into(self, buffer: memoryview, at: int) -> int:
         """As `os.preadv` with one buffer: fewer bytes than asked are no end, none are.
@@ -71,6 +67,34 @@ class VolumeReader:
             OSError: the medium fails.
             WrongSealError: what is there does not open.
         """
+
+
+def read_padded(reader: Reader, at: int, length: int) -> bytes:
+    """A run of the volume; behind its end there are zeros.
+
+    Raises:
+        OSError, WrongSealError: as `Reader.read_into`.
+    """
+    found = bytearray(length)
+    view, done = memoryview(found), 0
+    while done < length:
+        count = reader.read_into(view[done:], at + done)
+        if not count:
+            break
+        done += count
+    return bytes(found)
+
+
+class VolumeReader:
+    """Of a file, open or sealed."""
+
+    def __init__(self, handle: int, place: Place) -> None:
+        self._handle = handle
+        self._place = place
+        self._sealed: SealedReader | None = None
+
+    def read_into(self, buffer: memoryview, at: int) -> int:
+        """See `Reader`."""
         if self._place.key is None:
             return os.preadv(self._handle, [buffer], at)
         if self._sealed is None:
@@ -78,21 +102,6 @@ class VolumeReader:
         found = self._sealed.read(len(buffer), at)
         buffer[: len(found)] = found
         return len(found)
-
-    def read_padded(self, at: int, length: int) -> bytes:
-        """A run of the volume; behind its end there are zeros.
-
-        Raises:
-            OSError, WrongSealError: as `read_into`.
-        """
-        found = bytearray(length)
-        view, done = memoryview(found), 0
-        while done < length:
-            count = self.read_into(view[done:], at + done)
-            if not count:
-                break
-            done += count
-        return bytes(found)
 
 
 def find_volumes(

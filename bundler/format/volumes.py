@@ -18,7 +18,7 @@ from bundler.domain.manifest import Manifest, VolumeEntry
 from bundler.domain.verdict import Damage
 from bundler.errors import disk_errors
 from bundler.format.diskfile import aligned_buffer
-from bundler.format.places import Place, VolumeReader
+from bundler.format.places import Place, Reader
 from bundler.format.sealing import WrongSealError
 from bundler.format.spans import BlockSpan, Predicted, Span, placed_parts, volume_spans
 from bundler.format.workers import in_parallel
@@ -164,7 +164,7 @@ def _grouped(spans: Iterable[Span]) -> Iterator[list[Span]]:
 
 
 def _check(
-    reader: VolumeReader,
+    reader: Reader,
     volume: str,
     span: Span,
     buffer: memoryview,
@@ -198,7 +198,7 @@ class _Unreadable(Exception):  # noqa: N818 - becomes a finding: the rest of the
 
 
 def _pieces(
-    reader: VolumeReader, span: Span, buffer: memoryview, task: Task
+    reader: Reader, span: Span, buffer: memoryview, task: Task
 ) -> Iterator[tuple[int, memoryview]]:
     """The bytes of a span, each piece with where it starts in the span; valid until the next one."""
     at = 0

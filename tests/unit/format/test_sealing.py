@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bundler.errors import KeyFileError, StateError
-from bundler.format.places import Place
+from bundler.format.places import Place, read_padded
 from bundler.format.sealing import (
     SEGMENT,
     VolumeKey,
@@ -79,7 +79,7 @@ def tink(key: VolumeKey = KEY) -> Any:
 
 def read_back(path: Path, size: int, key: VolumeKey = KEY, name: str = NAME) -> bytes:
     with Place(path, name, key).open() as reader:
-        return reader.read_padded(0, size)
+        return read_padded(reader, 0, size)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -107,7 +107,7 @@ def test_sizes_are_known_beforehand_and_any_run_can_be_read(tmp_path: Path, size
     with Place(path, NAME, KEY).open() as reader:
         for at in (0, 1, FIRST - 3, FIRST, size // 2, max(0, size - 5)):
             wanted = data[at : at + 20]
-            assert reader.read_padded(at, 20) == wanted + bytes(20 - len(wanted))
+            assert read_padded(reader, at, 20) == wanted + bytes(20 - len(wanted))
 
 
 def test_any_changed_bit_another_name_and_another_key_do_not_open(tmp_path: Path) -> None:
