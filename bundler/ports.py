@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bundler.domain.engine_facts import EngineFacts
     from bundler.domain.facts import AcceptanceRecord
     from bundler.domain.findings import Finding
+    from bundler.domain.host import Devices, Host
     from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
     from bundler.domain.model_facts import ModelFacts
     from bundler.domain.needs import Tool
@@ -207,6 +208,20 @@ class HostProbe(Protocol):
         """Name -> value, for the receipt: kernel, processor, memory, glibc, GPUs and driver."""
 
 
+class SystemProbe(Protocol):
+    """Looks at this machine before an installation. Never raises: what is unknown says why."""
+
+    def host(self, places: tuple[Path, ...], python: str) -> Host:
+        """Everything but the GPUs; `places` are paths whose file systems matter."""
+
+
+class DeviceProbe(Protocol):
+    """Looks at this machine's GPUs. Never raises: a host without any says so."""
+
+    def devices(self) -> Devices:
+        """What the driver says of each."""
+
+
 class MediumProbe(Protocol):
     """Reads what a mounted medium is. Never raises: what cannot be read is empty."""
 
@@ -372,19 +387,3 @@ class ReportWriter(Protocol):
 
     def render(self, record: AcceptanceRecord) -> str:
         """The whole document."""
-
-
-@dataclass(frozen=True)
-class HostIndex:
-    """The package indexes, find-links and certificates that pip and uv use on this host.
-
-    `uv_indexes` are those that uv asks of its own accord; they are here for their credentials alone.
-    """
-
-    default_index: str | None = None
-    extra_indexes: tuple[str, ...] = ()
-    uv_indexes: tuple[str, ...] = ()
-    find_links: tuple[str, ...] = ()
-    cert: Path | None = None
-    trusted_hosts: tuple[str, ...] = ()
-    no_index: bool = False

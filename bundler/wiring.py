@@ -19,20 +19,22 @@ if TYPE_CHECKING:
     from bundler.deploy.launch import Launcher
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import Gate
+    from bundler.domain.hostindex import HostIndex
     from bundler.domain.sources import EngineRef
     from bundler.domain.target import Target
     from bundler.ports import (
         ChatClient,
         Clock,
         CommandRunner,
+        DeviceProbe,
         EngineAdapter,
-        HostIndex,
         HostProbe,
         MediumProbe,
         ModelSource,
         Progress,
         ReportWriter,
         Signer,
+        SystemProbe,
         Verifier,
         VolumeFormat,
         WheelReader,
@@ -115,6 +117,20 @@ def host() -> HostProbe:
     from bundler.adapters.probe_host import HostFacts
 
     return HostFacts()
+
+
+def system_probe() -> SystemProbe:
+    """Looks at this machine."""
+    from bundler.adapters.probe_system.system import LinuxSystem
+
+    return LinuxSystem(runner(), clock())
+
+
+def device_probe() -> DeviceProbe:
+    """Looks at its GPUs."""
+    from bundler.adapters.probe_nvml import NvmlDevices
+
+    return NvmlDevices()
 
 
 def medium_probe() -> MediumProbe:

@@ -18,8 +18,9 @@ from urllib.parse import quote, urlsplit
 
 import tomli
 
+from bundler.domain.hostindex import HostIndex
 from bundler.errors import ToolError, as_error
-from bundler.ports import CommandRunner, HostIndex
+from bundler.ports import CommandRunner
 
 # Later wins, as in pip: a section for the command over [global], the environment over both.
 _SECTIONS = ("global", "install", "download", ":env:")

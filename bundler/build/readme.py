@@ -31,6 +31,7 @@ airbundle 반입 번들 / airbundle transfer bundle
 
   python3 {bootstrap} install --key KEY.pem --root ROOT
   ROOT/bin/airbundle import . --root ROOT --key KEY.pem
+  ROOT/bin/airbundle preflight --root ROOT
   ROOT/bin/airbundle install --root ROOT
   ROOT/bin/airbundle start --root ROOT
   ROOT/bin/airbundle accept --root ROOT

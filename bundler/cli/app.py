@@ -18,6 +18,7 @@ from bundler.cli import (
     lock_cmds,
     look_cmds,
     plan_cmds,
+    preflight_cmds,
     repair_cmds,
     sign_cmds,
     trust_cmds,
@@ -34,7 +35,7 @@ app = typer.Typer(
 )
 groups = (
     plan_cmds, lock_cmds, build_cmds, copy_cmds, deploy_cmds, look_cmds, repair_cmds, accept_cmds,
-    sign_cmds, trust_cmds,
+    sign_cmds, trust_cmds, preflight_cmds,
 )  # fmt: skip
 for group in groups:
     group.register(app)

@@ -21,7 +21,7 @@ from bundler.deploy.trustroot import (
     check_not_older,
     keep_seen,
 )
-from bundler.domain.manifest import VerifiedManifest
+from bundler.domain.manifest import Manifest, VerifiedManifest
 from bundler.domain.sizes import human
 from bundler.domain.verdict import Damage
 from bundler.errors import SpaceError, StateError, TrustError, disk_errors
@@ -132,6 +132,15 @@ def _check_base(root: Root, verified: VerifiedManifest) -> None:
 
 def _holds(path: Path, size: int) -> bool:
     return path.is_file() and path.stat().st_size == size
+
+
+def bytes_to_come(root: Root, manifest: Manifest) -> int:
+    """Bytes of files that an import would still write."""
+    return sum(
+        entry.size
+        for entry in manifest.payload
+        if not _holds(root.object(content_id(entry)), entry.size)
+    )
 
 
 def missing_volumes(root: Root, verified: VerifiedManifest) -> tuple[str, ...]:

@@ -15,10 +15,11 @@ from bundler.build.store import ContentStore
 from bundler.build.tools import BuildTools
 from bundler.build.toolwheel import write_tool_wheel
 from bundler.cli.console import SilentProgress
+from bundler.domain.hostindex import HostIndex
 from bundler.domain.lock import Lock
 from bundler.domain.spec import BundleSpec
 from bundler.format import layout
-from bundler.ports import HostIndex, WheelRequest
+from bundler.ports import WheelRequest
 from tests.fakes.gguf import gguf_bytes
 from tests.fakes.ports import FixedClock, FolderResolver
 from tests.fakes.wheels import make_wheel

@@ -11,9 +11,10 @@ import requests
 import urllib3
 
 from bundler.adapters.fetch_http.session import ATTEMPTS, RETRY_STATUS, IndexSession, pause_s, plain
+from bundler.domain.hostindex import HostIndex
 from bundler.errors import SourceError, disk_errors
 from bundler.format.digests import CHUNK, read_chunks
-from bundler.ports import HostIndex, Task
+from bundler.ports import Task
 
 
 class HttpDownloader:

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import requests
 import truststore
 
-from bundler.ports import HostIndex
+from bundler.domain.hostindex import HostIndex
 
 ATTEMPTS = 4
 RETRY_STATUS = {408, 429, 500, 502, 503, 504}

@@ -21,12 +21,12 @@ import requests
 import urllib3
 
 from bundler.adapters.fetch_http.session import ATTEMPTS, RETRY_STATUS, IndexSession, pause_s, plain
+from bundler.domain.hostindex import HostIndex
 from bundler.domain.lock import LockedWheel
 from bundler.domain.sizes import human
 from bundler.errors import SourceError, disk_errors
 from bundler.format.untrusted import shown
 from bundler.format.wheelzip import DAMAGE, open_wheel
-from bundler.ports import HostIndex
 
 _BLOCK = 256 * 1024
 # A member that is read is small; its blocks are kept, so that a seek back asks for nothing.

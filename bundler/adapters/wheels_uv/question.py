@@ -18,9 +18,10 @@ from typing import Literal
 
 from packaging.utils import canonicalize_name
 
+from bundler.domain.hostindex import HostIndex
 from bundler.domain.target import Target
 from bundler.errors import ResolveError
-from bundler.ports import HostIndex, WheelRequest
+from bundler.ports import WheelRequest
 
 # `uv pip compile --help`, uv 0.13.
 KNOWN_FLOORS = (40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 28, 17)

@@ -27,10 +27,11 @@ from bundler.adapters.wheels_uv.refusal import (
     read_refusal,
 )
 from bundler.adapters.wheels_uv.sdists import SdistBuilder, Source
+from bundler.domain.hostindex import HostIndex
 from bundler.domain.lock import LockedWheel
 from bundler.domain.target import Target
 from bundler.errors import ResolveError, ToolError, as_error
-from bundler.ports import CommandRunner, HostIndex, WheelRequest
+from bundler.ports import CommandRunner, WheelRequest
 
 Choose = Callable[[Iterable[tuple[str, Any]], Target], Any]
 # A closure with more packages without wheels than this is another kind of problem.

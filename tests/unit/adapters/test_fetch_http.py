@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bundler.adapters.fetch_http.download import HttpDownloader
+from bundler.domain.hostindex import HostIndex
 from bundler.errors import SourceError
-from bundler.ports import HostIndex
 from tests.fakes.ports import Count
 
 DATA = bytes(range(256)) * 4000

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from bundler.adapters.fetch_http import session, wheels
 from bundler.adapters.fetch_http.wheels import WheelArchives
+from bundler.domain.hostindex import HostIndex
 from bundler.domain.lock import LockedWheel
 from bundler.errors import SourceError
-from bundler.ports import HostIndex
 
 SHA = "0" * 64
 

@@ -15,10 +15,11 @@ from bundler import wiring
 from bundler.adapters.wheels_piptools import PipToolsResolver
 from bundler.adapters.wheels_uv.resolver import UvResolver
 from bundler.build.tags import best_wheel
+from bundler.domain.hostindex import HostIndex
 from bundler.domain.sources import IndexRef
 from bundler.domain.target import Target
 from bundler.errors import ResolveError
-from bundler.ports import HostIndex, WheelRequest
+from bundler.ports import WheelRequest
 from tests.fakes.sdists import make_sdist
 from tests.fakes.simple_index import SimpleIndex, serving
 from tests.fakes.wheels import make_wheel

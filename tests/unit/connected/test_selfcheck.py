@@ -16,13 +16,14 @@ from bundler.build.selfcheck import check_closures
 from bundler.build.store import Blob
 from bundler.build.tags import best_wheel
 from bundler.build.toolwheel import tool_version
+from bundler.domain.hostindex import HostIndex
 from bundler.domain.lock import Lock, LockedWheel
 from bundler.domain.spec import BundleSpec
 from bundler.domain.target import Target
 from bundler.errors import ResolveError
 from bundler.format import layout
 from bundler.format.ingest import digest_file
-from bundler.ports import HostIndex, WheelRequest
+from bundler.ports import WheelRequest
 from tests.fakes.wheels import make_wheel
 
 TARGET = Target.model_validate({"python": "3.12", "glibc": "2.31"})

@@ -1,0 +1,1 @@
+"""SystemProbe: what Linux tells of this host."""
