@@ -45,7 +45,7 @@ def write_hand_off(folder: Path, out: Path | None = None) -> Path:
         FormatError, MissingVolumeError: it is no bundle that this version reads.
     """
     data, _ = _manifest(folder)
-    path = out or folder.with_name(f"{folder.absolute().name}.{HAND_OFF}")
+    path = out or folder.absolute().with_name(f"{folder.absolute().name}.{HAND_OFF}")
     with disk_errors("writing", path):
         write_atomically(path, digest_line(sha256_hex(data)))
     return path

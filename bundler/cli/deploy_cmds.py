@@ -22,6 +22,7 @@ from bundler.cli.options import (
 )
 from bundler.domain.sizes import human
 from bundler.errors import IntegrityError, MissingVolumeError, StateError
+from bundler.format.untrusted import shown
 
 if TYPE_CHECKING:
     from bundler.deploy.sitetrust import SiteTrust
@@ -84,7 +85,7 @@ def verify(
         )
         return
     for name in result.strangers:
-        say(f"note: {name} is not part of the bundle", "yellow")
+        say(f"note: {shown(name)} is not part of the bundle", "yellow")
     say(
         f"OK: {verified.bundle_id}, {_who(verified)}, {len(manifest.volumes)} volume(s),"
         f" {len(manifest.entries)} files, {human(manifest.size)}",
@@ -135,7 +136,6 @@ def import_(
     root: RootOption = None,
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
-    policy: PolicyOption = None,
     sealed_with: VolumeKeyOption = None,
     allow_downgrade: Annotated[
         bool,
@@ -148,7 +148,6 @@ def import_(
 ) -> None:
     """Bring volumes into the root's store: any order, one stick at a time, rerun at will."""
     from bundler.deploy.importing import import_bundle
-    from bundler.deploy.policy import load_policy
     from bundler.deploy.root import Root
 
     place = Root(root_folder(root))
@@ -157,7 +156,6 @@ def import_(
         root=place,
         trust=wiring.gate().site(
             place,
-            policy=load_policy(policy, wiring.verifier) if policy else None,
             keys=wiring.verifiers(key or []),
             unsigned=unsigned,
         ),
@@ -168,8 +166,15 @@ def import_(
     )
     if result.findings:
         lines = [finding.line() for finding in result.findings]
+        if len(folders) > 1:
+            bad = sorted({finding.where.partition(":")[0] for finding in result.findings})
+            lines += [
+                f"{name} was read from {result.places[name]}"
+                for name in bad
+                if name in result.places
+            ]
         raise IntegrityError(
-            f"{lines[0]} ({len(lines)} damaged part(s); all others are imported)",
+            f"{lines[0]} ({len(result.findings)} damaged part(s); all others are imported)",
             hint="Copy the named volumes again and import them; only the damaged parts are read.",
             details=lines,
         )

@@ -13,7 +13,6 @@ from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import (
     JsonOption,
     KeysOption,
-    PolicyOption,
     RootOption,
     UnsignedOption,
     root_folder,
@@ -43,7 +42,6 @@ def preflight(
     root: RootOption = None,
     key: KeysOption = None,
     unsigned: UnsignedOption = False,
-    policy: PolicyOption = None,
     json: JsonOption = False,
 ) -> int:  # fmt: skip
     """Compare this host with what a bundle needs. Exit code 10 when something fails.
@@ -56,7 +54,7 @@ def preflight(
     from bundler.deploy.root import Root
 
     place = Root(root_folder(root))
-    verified = _verified(place, bundle, folder, key or [], policy, unsigned=unsigned)
+    verified = _verified(place, bundle, folder, key or [], unsigned=unsigned)
     manifest = verified.manifest
     places = (place.path, Path(tempfile.gettempdir()))
     rows = judge(
@@ -91,16 +89,14 @@ def _own_ports(place: Root) -> frozenset[int]:
 
 
 def _verified(
-    place: Root, bundle: str | None, folder: Path | None, keys: list[Path], policy: Path | None, *,
+    place: Root, bundle: str | None, folder: Path | None, keys: list[Path], *,
     unsigned: bool,
 ) -> VerifiedManifest:  # fmt: skip
-    from bundler.deploy.policy import load_policy
     from bundler.deploy.trustroot import open_record
 
     if folder is None:
         return open_record(place, bundle, wiring.gate())
-    given = load_policy(policy, wiring.verifier) if policy else None
-    trust = wiring.gate().site(place, policy=given, keys=wiring.verifiers(keys), unsigned=unsigned)
+    trust = wiring.gate().site(place, keys=wiring.verifiers(keys), unsigned=unsigned)
     return trust.open(folder)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from bundler import wiring
 from bundler.cli.console import say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
 from bundler.errors import KeyFileError, SpecError, StateError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 app = typer.Typer(
     help="The site's policy, key rotation, revocation.", no_args_is_help=True, name="trust"
@@ -41,6 +44,7 @@ def use(
     # Two keys that are one, or a file that is no key, are said before it is in force.
     keys = trusted_keys(wanted, wiring.verifier_of)
     place = Root(root_folder(root))
+    wiring.gate().site(place, policy=wanted)
     keep_policy(place, wanted, replace=replace)
     if json:
         show_json({"policy": str(place.policy), "keys": [key.key_id for key in keys]})
@@ -150,19 +154,24 @@ def rotate(
     json: JsonOption = False,
 ) -> None:
     """Sign that a new key takes over; a site accepts it with `airbundle trust add`."""
+    from pydantic import ValidationError
+
     from bundler.domain.trust import Rotation
     from bundler.format.statements import write_statement
 
     signer, fresh = wiring.signer(old), wiring.verifier(new)
     if signer.key_id == fresh.key_id:
         raise KeyFileError(f"{new}: is the old key", hint="Make a new one: airbundle keygen")
-    said = Rotation(
-        old_key=signer.key_id,
-        new_key=fresh.key_id,
-        new_pem=fresh.pem.decode("ascii"),
-        reason=reason,
-        created=wiring.clock().now(),
-    )
+    try:
+        said = Rotation(
+            old_key=signer.key_id,
+            new_key=fresh.key_id,
+            new_pem=fresh.pem.decode("ascii", "replace"),
+            reason=reason,
+            created=wiring.clock().now(),
+        )
+    except ValidationError as error:
+        raise _fault("rotate", error) from error
     path = write_statement(out, said, signer.key_id, signer)
     if json:
         show_json({"file": str(path), **said.model_dump(mode="json")})
@@ -200,22 +209,27 @@ def revoke(
     old = read_statement(Revocations, before, own) if before.is_file() else None
     known = old.revoked if old else ()
     try:
-        fresh = [Revoked(what=one, reason=reason) for one in what]
+        fresh = [Revoked(what=one, reason=reason) for one in dict.fromkeys(what)]
         said = Revocations(
-            number=old.number + 1 if old else 1,
             revoked=(*known, *(one for one in fresh if one.what not in [k.what for k in known])),
             created=wiring.clock().now(),
         )
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise SpecError(
-            f"revoke: {first['msg']}", hint="Give ids as `verify` prints them."
-        ) from error
+        raise _fault("revoke", error) from error
     path = write_statement(out, said, signer.key_id, signer)
     if json:
         show_json({"file": str(path), **said.model_dump(mode="json")})
         return
-    say(f"{path}: list {said.number}, {len(said.revoked)} revoked", "bold green")
+    say(f"{path}: {len(said.revoked)} revoked", "bold green")
+
+
+def _fault(command: str, error: ValidationError) -> SpecError:
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return SpecError(
+        f"{command}: {where}: {first['msg']}",
+        hint="Give ids as `verify` prints them, and a reason of one line.",
+    )
 
 
 def register(root: typer.Typer) -> None:

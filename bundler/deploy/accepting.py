@@ -1,4 +1,4 @@
-"""Statements on their way into a root: each checked, the newer in place of the older."""
+"""Statements on their way into a root: each checked, kept for good beside what was there."""
 
 from __future__ import annotations
 
@@ -6,54 +6,49 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bundler.deploy.root import Root
-from bundler.deploy.sitetrust import (
-    SiteTrust,
-    TrustedKey,
-    newest,
-    revocations_in,
-    with_successor,
-)
+from bundler.deploy.sitetrust import SiteTrust, TrustedKey, with_successor
 from bundler.deploy.trustroot import Make
 from bundler.domain.manifest import VerifiedManifest
-from bundler.domain.trust import Approval, Rotation
+from bundler.domain.trust import Approval, Revocations, Rotation
 from bundler.errors import StateError, TrustError
 from bundler.format import layout
-from bundler.format.statements import KINDS, read_statement, signature_path
-from bundler.format.trust import read_small
+from bundler.format.statements import KINDS, keep_statement, kept_folders, read_statement
 
 
 def keep_approvals(
     root: Root, folders: Sequence[Path], verified: VerifiedManifest, trust: SiteTrust
 ) -> None:
-    """Copy the decisions on a bundle beside its records, the latest of each key."""
-    records = root.bundle(verified.bundle_id)
-    for _, _, path in trust.approvals([records, *folders], verified):
-        if path.parent != records:
-            _keep(root, path, records)
+    """Copy the decisions on a bundle beside its records.
+
+    Raises:
+        TrustError: one was changed.
+        SpaceError, FileAccessError: of the disk.
+    """
+    for folder in folders:
+        for _, _, path in trust.approvals([folder], verified):
+            keep_statement(path, root.decisions(verified.bundle_id))
 
 
-def keep_revocations(root: Root, folder: Path, trust: SiteTrust) -> list[str]:
-    """Copy newer lists of revocations; gives the names of the files."""
-    kept = []
-    for _, key_id, path in revocations_in(folder, trust.keys, trust.why_not):
-        here = root.trust / path.name
-        before = read_small(here, layout.MAX_STATEMENT_BYTES) if here.is_file() else None
-        if newest(before, read_small(path, layout.MAX_STATEMENT_BYTES), str(path)):
-            signer = next(key for key in trust.keys if key.key_id == key_id)
-            root.write(root.trust / f"{key_id}.pem", signer.verifier.pem)
-            _keep(root, path, root.trust)
-            kept.append(path.name)
-    return kept
+def keep_revocations(root: Root, folder: Path, trust: SiteTrust) -> None:
+    """Copy lists of revocations by keys in use.
+
+    Raises:
+        TrustError: one was changed.
+        SpaceError, FileAccessError: of the disk.
+    """
+    for _, key, path in trust.lists_in(folder):
+        _keep_list(root, key, path)
 
 
 def accept_statement(
     root: Root, path: Path, trust: SiteTrust, bundles: Sequence[VerifiedManifest], make: Make
 ) -> str:
-    """Take in one statement file, and say what it changes.
+    """Take in one statement file, and say what counts from now on.
 
     Raises:
         TrustError: it is not by a key that may say it.
-        StateError: it is no statement, or is about a bundle that is not here.
+        StateError: it is no statement, is about a bundle that is not here, or needs a policy.
+        MissingVolumeError: it is not there.
     """
     found = layout.STATEMENT.fullmatch(path.name)
     if not found:
@@ -65,7 +60,7 @@ def accept_statement(
     key = next((key for key in trust.keys if key.key_id == found[2]), None)
     if key is None:
         raise TrustError(
-            f"{path}: by key {found[2]}, which is not in the policy",
+            f"{path}: by key {found[2]}, which is not known here",
             hint="Put a policy with that key in force: airbundle trust use POLICY.yaml --root ROOT",
         )
     if why := trust.why_not(key):
@@ -74,11 +69,25 @@ def accept_statement(
         if found[1] == KINDS[Approval]:
             return _accept_approval(root, path, key, trust, bundles)
         if found[1] == KINDS[Rotation]:
-            keys = with_successor(trust.keys, key, path, make)
-            _keep(root, path, root.trust)
-            return f"key {keys[-1].key_id} follows key {key.key_id} as {key.role}"
-        kept = keep_revocations(root, path.parent, trust)
-        return f"revocations by key {key.key_id}: {'taken in' if kept else 'known already'}"
+            return _accept_rotation(root, path, key, trust, make)
+        said = read_statement(Revocations, path, key.verifier)
+        _keep_list(root, key, path)
+        counting = {what for what, _ in trust.revoking([(said, key, path)]).revoked}
+        idle = [one.what for one in said.revoked if one.what not in counting]
+        more = f"; not revoked, since a {key.role} may not: {', '.join(idle)}" if idle else ""
+        return f"{len(said.revoked) - len(idle)} revoked by key {key.key_id}{more}"
+
+
+def _accept_rotation(root: Root, path: Path, key: TrustedKey, trust: SiteTrust, make: Make) -> str:
+    if not trust.policy:
+        raise StateError(
+            f"{path}: no policy is in force, so that no key has a role to hand over",
+            hint="Give the new key with --key from now on, or put a policy in force.",
+        )
+    keys = with_successor(trust.keys, key, path, make)
+    keep_statement(path, root.rotations)
+    after = next(one for one in keys if one.key_id == key.key_id)
+    return f"key {after.successor} follows key {key.key_id} as {key.role}"
 
 
 def _accept_approval(
@@ -91,13 +100,20 @@ def _accept_approval(
             f"{path}: is about {said.bundle}-{said.manifest_sha256[:12]}, which is not imported here",
             hint="Import that bundle first.",
         )
-    keep_approvals(root, [path.parent], about, trust)
-    return f"{about.bundle_id}: {said.verdict} by {said.by} (key {key.key_id}, {said.role})"
+    if trust.policy and said.role != key.role:
+        raise TrustError(
+            f"{path}: key {key.key_id} is of role {key.role} and signed as {said.role}"
+        )
+    keep_statement(path, root.decisions(about.bundle_id))
+    counting = [
+        one
+        for one, key_id, _ in trust.approvals(kept_folders(root.decisions(about.bundle_id)), about)
+        if key_id == key.key_id
+    ]
+    late = "" if said in counting else f"; a later decision counts: {counting[0].verdict}"
+    return f"{about.bundle_id}: {said.verdict} by {said.by} (key {key.key_id}, {said.role}){late}"
 
 
-def _keep(root: Root, path: Path, into: Path) -> None:
-    """Copy a statement that was found good; the signature first, as `write_statement` does."""
-    data = read_small(path, layout.MAX_STATEMENT_BYTES)
-    sign = read_small(signature_path(path), layout.MAX_STATEMENT_BYTES)
-    root.write(signature_path(into / path.name), sign)
-    root.write(into / path.name, data)
+def _keep_list(root: Root, key: TrustedKey, path: Path) -> None:
+    root.write(root.trust / f"{key.key_id}.pem", key.verifier.pem)
+    keep_statement(path, root.revocations)

@@ -7,7 +7,7 @@ kept beside each file. Sources are only read. Nothing counts before its SHA-256 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +42,7 @@ class Imported:
     verified: VerifiedManifest
     findings: tuple[Damage, ...]
     missing_volumes: tuple[str, ...]
+    places: Mapping[str, Path]
 
     @property
     def complete(self) -> bool:
@@ -97,7 +98,8 @@ def import_bundle(
         missing = missing_volumes(root, verified)
     # A damaged header loses no data: what matters is which parts are in.
     bad = tuple(finding for finding in findings if missing)
-    return Imported(verified, bad, tuple(name for name in missing if name not in present))
+    places = {name: place.path for name, place in present.items()}
+    return Imported(verified, bad, tuple(name for name in missing if name not in present), places)
 
 
 def _bring_in(

@@ -6,6 +6,7 @@ the standard library, and no key file has to stay where it was.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,18 @@ from bundler.ports import Verifier
 MAX_POLICY_BYTES = 2**20
 
 
+class _Texts(yaml.BaseLoader):
+    """Every value as it is written: a date, or a key's id of digits only, stays a text."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Refuse a key that is there twice: the second would silently win."""
+        names = [key.value for key, _ in node.value]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise yaml.YAMLError(f"line {node.start_mark.line + 1}: {twice!r} is there twice")
+        return super().construct_mapping(node, deep)
+
+
 def load_policy(path: Path, make_verifier: Callable[[Path], Verifier]) -> Policy:
     """Read a policy file; each key is a `file:` (relative to the policy) or a `pem:`.
 
@@ -36,7 +49,7 @@ def load_policy(path: Path, make_verifier: Callable[[Path], Verifier]) -> Policy
             raise PolicyError(f"{path}: over {MAX_POLICY_BYTES} bytes")
         data = path.read_bytes()
     try:
-        document = yaml.safe_load(data)
+        document = yaml.load(data, Loader=_Texts)  # noqa: S506 - BaseLoader makes texts only
     except (yaml.YAMLError, ValueError, RecursionError) as cause:
         raise PolicyError(f"{path}: not YAML: {cause}") from cause
     if not isinstance(document, dict):
@@ -56,8 +69,10 @@ def load_policy(path: Path, make_verifier: Callable[[Path], Verifier]) -> Policy
 def kept_policy(root: Root) -> Policy | None:
     """The policy that is in force in a root, None when there is none."""
     path = root.policy
-    if not path.is_file():
+    if not os.path.lexists(path):
         return None
+    if not path.is_file():
+        raise PolicyError(f"{path}: is no regular file, so nothing is trusted here")
     with disk_errors("reading", path):
         return from_bytes(Policy, path.read_bytes(), str(path))
 

@@ -55,6 +55,20 @@ class Root:
         """The policy in force."""
         return self.trust / "policy.json"
 
+    @property
+    def revocations(self) -> Path:
+        """Folder of every list of revocations that was taken in."""
+        return self.trust / "revocations"
+
+    @property
+    def rotations(self) -> Path:
+        """Folder of every rotation that was taken in."""
+        return self.trust / "rotations"
+
+    def decisions(self, bundle_id: str) -> Path:
+        """Folder of the approvals and rejections of an imported bundle."""
+        return self.bundle(bundle_id) / "decisions"
+
     def seen(self, name: str) -> Path:
         """Record of the newest bundle of a name that came in."""
         return self.trust / f"seen-{name}.json"

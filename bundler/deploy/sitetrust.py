@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.trust import BUILDER, Approval, Policy, Revocations, Rotation
-from bundler.errors import FormatError, TrustError
-from bundler.format.statements import parse_statement, read_statement, statement_files
+from bundler.errors import TrustError
+from bundler.format.statements import kept_folders, read_statement, statement_files
 from bundler.format.trust import SignedManifest, read_signed
 from bundler.ports import Verifier
 
@@ -37,11 +37,15 @@ class TrustedKey:
 
 @dataclass(frozen=True)
 class SiteTrust:
-    """Everything that decides; `now` is the moment of the decision."""
+    """Everything that decides; `now` is the moment of the decision.
+
+    `ended` are what the policy itself revokes, `revoked` that and what keys have revoked.
+    """
 
     keys: tuple[TrustedKey, ...]
     require: tuple[str, ...]
     now: str
+    ended: tuple[tuple[str, str], ...] = ()
     revoked: tuple[tuple[str, str], ...] = ()
     downgrade: bool = False
     policy: bool = False
@@ -107,7 +111,7 @@ class SiteTrust:
                     raise TrustError(
                         f"{path}: key {key_id} is of role {key.role} here and signed as {said.role}"
                     )
-                if key_id not in found or found[key_id][0].created < said.created:
+                if key_id not in found or _later(said, found[key_id][0]):
                     found[key_id] = (said, key_id, path)
         return tuple(found.values())
 
@@ -118,7 +122,8 @@ class SiteTrust:
             TrustError: it has, or see `approvals`.
         """
         for said, key_id, _ in self.approvals(folders, verified):
-            if said.verdict == "rejected" and not self._revoked(key_id):
+            # Only the site itself takes a rejection away: another key that revokes the reviewer's does not.
+            if said.verdict == "rejected" and key_id not in dict(self.ended):
                 words = f": {said.comment}" if said.comment else ""
                 raise TrustError(
                     f"{verified.bundle_id} was rejected by {said.by} (key {key_id}){words}",
@@ -158,18 +163,35 @@ class SiteTrust:
                 " airbundle trust add FILE --root ROOT",
             )
 
-    def with_revocations(
-        self, folder: Path, signers: Sequence[TrustedKey] | None = None
-    ) -> SiteTrust:
-        """With what the known keys revoke in a folder: it can only take trust away."""
-        found = revocations_in(folder, self.keys if signers is None else signers, self.why_not)
-        lists = [(said, key_id) for said, key_id, _ in found]
-        more = [(one.what, f"{one.reason} (by key {key_id})")
-                for said, key_id in lists for one in said.revoked]  # fmt: skip
-        return replace(self, revoked=(*self.revoked, *more))
+    def with_revocations(self, folder: Path) -> SiteTrust:
+        """With what keys in use revoke in a folder: it can only take trust away.
 
-    def _revoked(self, what: str) -> bool:
-        return what in dict(self.revoked)
+        Raises:
+            TrustError: a list was changed.
+        """
+        return self.revoking(list(self.lists_in(folder)))
+
+    def lists_in(self, folder: Path) -> Iterator[tuple[Revocations, TrustedKey, Path]]:
+        """Lists in a folder by known keys that are in use."""
+        for key_id, path in statement_files(folder, Revocations):
+            key = next((key for key in self.keys if key.key_id == key_id), None)
+            if key is not None and not self.why_not(key):
+                yield read_statement(Revocations, path, key.verifier), key, path
+
+    def revoking(self, lists: Sequence[tuple[Revocations, TrustedKey, Path]]) -> SiteTrust:
+        """With these lists.
+
+        A key revokes bundles, keys of its own role, and builders' keys: who builds has no say over who
+        reviews.
+        """
+        roles = {key.key_id: key.role for key in self.keys}
+        more = [
+            (one.what, f"{one.reason} (by key {signer.key_id})")
+            for said, signer, _ in lists
+            for one in said.revoked
+            if roles.get(one.what, BUILDER) in (BUILDER, signer.role)
+        ]
+        return replace(self, revoked=(*self.revoked, *more))
 
     def _check_not_revoked(self, signed: SignedManifest, folder: Path) -> None:
         if reason := dict(self.revoked).get(signed.digest):
@@ -188,20 +210,6 @@ def _with_rotation_hint(error: TrustError, folder: Path) -> TrustError:
         hint=f"The supplier may have a new key: {', '.join(carried)} lies here. Ask for the new key's id"
         " by another way, then: airbundle trust add FILE --root ROOT",
     )
-
-
-def revocations_in(
-    folder: Path, keys: Sequence[TrustedKey], why_not: Callable[[TrustedKey], str]
-) -> Iterator[tuple[Revocations, str, Path]]:
-    """Lists in a folder by known keys that are in use.
-
-    Raises:
-        TrustError: a list was changed.
-    """
-    for key_id, path in statement_files(folder, Revocations):
-        key = next((key for key in keys if key.key_id == key_id), None)
-        if key is not None and not why_not(key):
-            yield read_statement(Revocations, path, key.verifier), key_id, path
 
 
 def trusted_keys(policy: Policy, make: Callable[[bytes], Verifier]) -> tuple[TrustedKey, ...]:
@@ -230,7 +238,11 @@ def rotated(
     Raises:
         TrustError: a rotation was changed since, or names another key than it brings.
     """
-    waiting = dict(statement_files(folder, Rotation))
+    waiting = {
+        key_id: path
+        for kept in kept_folders(folder)
+        for key_id, path in statement_files(kept, Rotation)
+    }
     progress = True
     while progress:
         progress = False
@@ -257,24 +269,18 @@ def with_successor(
     fresh = TrustedKey(key.role, make(said.new_pem.encode()), key.note)
     if said.old_key != key.key_id or said.new_key != fresh.key_id:
         raise TrustError(f"{path}: names other keys than it is signed by and brings")
-    if fresh.key_id in [other.key_id for other in keys]:
-        raise TrustError(f"{path}: key {fresh.key_id} is in use already")
-    retired = replace(key, successor=fresh.key_id)
-    return (*(retired if one is key else one for one in keys), fresh)
-
-
-def newest(before: bytes | None, after: bytes, what: str) -> bool:
-    """Whether a list of revocations counts more than the one that is kept.
-
-    Raises:
-        FormatError: one of them is no such list.
-    """
-    if before is None:
-        return True
-    old, new = (parse_statement(Revocations, data, what) for data in (before, after))
-    if old.number == new.number and before != after:
-        raise FormatError(
-            f"{what}: two lists have the number {new.number}",
-            hint="Have the list made again with a higher number.",
+    known = next((other for other in keys if other.key_id == fresh.key_id), None)
+    if known is not None and (known.role != key.role or known.successor):
+        raise TrustError(
+            f"{path}: key {fresh.key_id} has another role here, or has handed over itself"
         )
-    return new.number > old.number
+    retired = replace(key, successor=fresh.key_id)
+    others = tuple(retired if one is key else one for one in keys)
+    return others if known is not None else (*others, fresh)
+
+
+def _later(one: Approval, other: Approval) -> bool:
+    """Whether a decision takes the other's place; of two in one second, the rejection."""
+    if one.created != other.created:
+        return one.created > other.created
+    return one.verdict == "rejected"

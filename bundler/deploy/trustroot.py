@@ -15,10 +15,11 @@ from bundler.deploy.sitetrust import (
     trusted_keys,
 )
 from bundler.domain.manifest import VerifiedManifest
-from bundler.domain.trust import BUILDER, Policy, Seen
+from bundler.domain.trust import BUILDER, Policy, Revocations, Seen
 from bundler.errors import KeyFileError, PolicyError, TrustError
 from bundler.format import layout
 from bundler.format.codec import from_bytes, to_bytes
+from bundler.format.statements import kept_folders, read_statement, statement_files
 from bundler.format.trust import open_manifest, read_small
 from bundler.ports import Verifier
 
@@ -79,7 +80,7 @@ def check_may_install(root: Root, verified: VerifiedManifest, gate: Gate) -> Non
         TrustError: see `SiteTrust.check_approved`.
     """
     trust = gate.site(root, unsigned=not verified.signed)
-    trust.check_approved([root.bundle(verified.bundle_id)], verified)
+    trust.check_approved(kept_folders(root.decisions(verified.bundle_id)), verified)
 
 
 def _vouched(
@@ -113,10 +114,25 @@ def site_trust(
     else:
         trust = _of_policy(policy, root, make, now)
         _check_given(trust, keys, unsigned=unsigned)
-    if root is None or not root.trust.is_dir():
-        return trust
-    signers = trust.keys if trust.policy else (*trust.keys, *_kept_signers(root, trust, make))
-    return trust.with_revocations(root.trust, signers)
+    return trust.revoking(kept_revocations(root, trust, make)) if root is not None else trust
+
+
+def kept_revocations(
+    root: Root, trust: SiteTrust, make: Make
+) -> list[tuple[Revocations, TrustedKey, Path]]:
+    """Lists that a root took in: they count for good, whatever became of the keys that signed them.
+
+    Raises:
+        TrustError: a list was changed.
+    """
+    roles = {key.key_id: key.role for key in trust.keys}
+    found = []
+    for folder in kept_folders(root.revocations):
+        for key_id, path in statement_files(folder, Revocations):
+            pem = read_small(root.trust / f"{key_id}.pem", 4096)
+            signer = TrustedKey(roles.get(key_id, BUILDER), make(pem))
+            found.append((read_statement(Revocations, path, signer.verifier), signer, path))
+    return found
 
 
 def _of_policy(policy: Policy, root: Root | None, make: Make, now: str) -> SiteTrust:
@@ -125,11 +141,12 @@ def _of_policy(policy: Policy, root: Root | None, make: Make, now: str) -> SiteT
     except KeyFileError as cause:
         raise PolicyError(f"the policy: {cause}") from cause
     if root is not None:
-        keys = rotated(keys, root.trust, make)
+        keys = rotated(keys, root.rotations, make)
     return SiteTrust(
         keys=keys,
         require=policy.require,
         now=now,
+        ended=tuple((one.what, one.reason) for one in policy.revoked),
         revoked=tuple((one.what, one.reason) for one in policy.revoked),
         downgrade=policy.downgrade == "allow",
         policy=True,
@@ -149,13 +166,6 @@ def _check_given(trust: SiteTrust, keys: Sequence[Verifier], *, unsigned: bool) 
             "the policy that is in force here requires a builder's signature",
             hint="Bring a signed bundle.",
         )
-
-
-def _kept_signers(root: Root, trust: SiteTrust, make: Make) -> tuple[TrustedKey, ...]:
-    """Without a policy: keys whose lists came in with a bundle that they had signed."""
-    known = {key.key_id for key in trust.keys}
-    found = [make(read_small(path, 4096)) for path in sorted(root.trust.glob("*.pem"))]
-    return tuple(TrustedKey(BUILDER, one) for one in found if one.key_id not in known)
 
 
 def check_not_older(

@@ -80,10 +80,9 @@ class Revoked(Record):
 
 
 class Revocations(Record):
-    """Everything that one key revokes; of its lists, the one with the highest number counts."""
+    """What a key revokes. All its lists count together: nothing that was revoked comes back."""
 
     statement: Literal["airbundle revocations 1"] = "airbundle revocations 1"
-    number: int = Field(ge=1, lt=2**62)
     revoked: tuple[Revoked, ...] = Field(max_length=10_000)
     created: Instant
 

@@ -107,7 +107,7 @@ class VolumeReader:
 def find_volumes(
     manifest: Manifest, folders: Sequence[Path], key: VolumeKey | None = None
 ) -> dict[str, Place]:
-    """Where the volumes lie; of one that lies in several folders, the first; open before sealed.
+    """Where the volumes lie; of several the first of the right size, open ones before sealed ones.
 
     Raises:
         KeyFileError: some are sealed, and there is no key or another's.
@@ -119,18 +119,26 @@ def find_volumes(
             Place(folder / (volume.name + SUFFIX), volume.name, key or _NO_KEY)
             for folder in folders
         ]
-        first = next((place for place in places if place.path.is_file()), None)
-        if first is not None:
-            found[volume.name] = first
+        there = [place for place in places if place.path.is_file()]
+        if there:
+            whole = [
+                place
+                for place in there
+                if place.path.stat().st_size == place.stored_size(volume.size)
+            ]
+            found[volume.name] = (whole or there)[0]
     sealed = [place for place in found.values() if place.key is not None]
+    sizes = {volume.name: volume.size for volume in manifest.volumes}
+    whole = [p for p in sealed if p.path.stat().st_size == p.stored_size(sizes[p.name])]
     if sealed and key is None:
         raise KeyFileError(
             f"{sealed[0].path}: {len(sealed)} volume(s) are sealed, and no key was given",
             hint="Give --volume-key FILE; it travels by another way than the bundle.",
         )
-    if key is not None and sealed and not any(_opens(place) for place in sealed):
+    if key is not None and whole and not any(_opens(place) for place in whole):
         raise KeyFileError(
-            f"{sealed[0].path}: the key {key.key_id} opens none of the {len(sealed)} sealed volume(s)",
+            f"{whole[0].path}: the key {key.key_id} opens none of the {len(whole)} sealed volume(s): it is"
+            " another's, or their beginnings are damaged",
             hint="Give the --volume-key that `airbundle copy --seal` was given.",
         )
     return found

@@ -6,16 +6,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from bundler.domain.record import Record
 from bundler.domain.trust import Approval, Revocations, Rotation
-from bundler.errors import FormatError, TrustError, disk_errors
+from bundler.errors import FileAccessError, FormatError, TrustError, disk_errors
 from bundler.format import layout
 from bundler.format.atomic import write_atomically
 from bundler.format.codec import bytes_read, from_bytes, to_bytes
+from bundler.format.digests import sha256_hex
 from bundler.format.trust import read_small
 from bundler.ports import Signer, Verifier
 
@@ -85,6 +87,8 @@ def write_statement(folder: Path, statement: Record, key_id: str, signer: Signer
         SpaceError, FileAccessError: of the disk.
     """
     path = folder / layout.statement_name(KINDS[type(statement)], key_id)
+    if path.is_dir():
+        raise FileAccessError(f"{path}: is a folder", hint="Remove it.")
     data = to_bytes(statement)
     with disk_errors("writing", path):
         if signer is None:
@@ -93,3 +97,33 @@ def write_statement(folder: Path, statement: Record, key_id: str, signer: Signer
             write_atomically(signature_path(path), signer.sign(data))
         write_atomically(path, data)
     return path
+
+
+def keep_statement(path: Path, into: Path) -> None:
+    """Copy a statement and its signature into a folder of its own, both or neither.
+
+    Folders are called by the statement's digest and are never changed, so a crash leaves what was there.
+
+    Raises:
+        MissingVolumeError, FormatError: a file is not there, or too large.
+        SpaceError, FileAccessError: of the disk.
+    """
+    data = read_small(path, layout.MAX_STATEMENT_BYTES)
+    signature = read_small(signature_path(path), layout.MAX_STATEMENT_BYTES)
+    final = into / sha256_hex(data + signature)[:16]
+    if final.is_dir():
+        return
+    work = final.with_name(f"{final.name}.new")
+    with disk_errors("writing", work):
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        write_atomically(signature_path(work / path.name), signature)
+        write_atomically(work / path.name, data)
+        work.rename(final)
+
+
+def kept_folders(place: Path) -> list[Path]:
+    """The folders that `keep_statement` made."""
+    with disk_errors("reading", place):
+        found = sorted(place.iterdir()) if place.is_dir() else []
+    return [folder for folder in found if not folder.name.endswith(".new")]

@@ -7,6 +7,7 @@ of it. No manifest begins like that line, so neither can pose as the other.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,8 @@ def read_small(path: Path, limit: int) -> bytes:
     """
     if not path.parent.is_dir():
         raise StateError(f"{path.parent}: no such folder", hint="Name the folder with the bundle.")
+    if os.path.lexists(path) and not path.is_file():
+        raise FormatError(f"{path}: is no regular file", hint="Copy the bundle again.")
     if not path.is_file():
         raise MissingVolumeError(
             f"{path}: not there",

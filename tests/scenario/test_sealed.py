@@ -175,3 +175,24 @@ def test_the_bootstrap_starts_from_the_open_volume(
     )  # fmt: skip
     assert done.returncode == 16
     assert "sealed" in done.stderr
+
+
+def test_a_good_copy_on_another_stick_is_taken_and_damage_is_no_wrong_key(
+    small: SmallBundle, key: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stick, bad = tmp_path / "stick", tmp_path / "bad"
+    copy_to(small, key, stick)
+    bad.mkdir()
+    names = [path.name for path in stick.glob(f"*.vol*{SUFFIX}")]
+    for name in names:
+        (bad / name).write_bytes(b"")
+    (bad / names[0].removesuffix(SUFFIX)).write_bytes(b"cut")
+    words = ("--key", small.public, "--volume-key", key, "--quiet")
+    do("import", bad, stick, "--root", tmp_path / "root", *words)
+    # Where nothing better is there, it is damage, and the folder is named.
+    for name in names:
+        (stick / name).write_bytes(b"")
+    do("verify", stick, *words, code=7)
+    assert "truncated" in capsys.readouterr().err
+    do("import", bad, stick, "--root", tmp_path / "other", *words, code=7)
+    assert f"was read from {bad}" in " ".join(capsys.readouterr().err.split())

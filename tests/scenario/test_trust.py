@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,12 @@ class Place:
         return f"{parse_manifest(data).name}-{sha256_hex(data)[:12]}"
 
 
+def at(monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
+    """Set this host's clock."""
+    text = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    monkeypatch.setattr(wiring, "wall_time", lambda: text)
+
+
 @pytest.fixture
 def place(session_bundle: SmallBundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Place:
     return Place(session_bundle.copy(tmp_path), tmp_path, capsys)
@@ -113,7 +120,7 @@ def test_an_approval_beside_the_bundle_comes_in_with_it(place: Place) -> None:
     place.approve()
     place.bring()
     assert place.statement("approval", "reviewer").name in [
-        path.name for path in (place.root / "bundles" / place.bundle_id).iterdir()
+        path.name for path in (place.root / "bundles" / place.bundle_id).rglob("*.json")
     ]
     place.install()
 
@@ -155,9 +162,9 @@ def test_an_expired_approval_lets_nothing_in(place: Place, monkeypatch: pytest.M
     place.policy()
     place.approve("reviewer", "--expires", "2030-06-01")
     place.bring()
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1906588799")  # 2030-06-01T23:59:59Z
+    at(monkeypatch, 1906588799)  # 2030-06-01T23:59:59Z
     assert "expired at 2030-06-01T23:59:59Z" in place.install(code=8)
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1906588798")
+    at(monkeypatch, 1906588798)
     place.install()
 
 
@@ -171,7 +178,7 @@ def test_a_rejection_outweighs_every_approval_until_its_own_key_approves(
     assert "rejected by 김보안" in refused
     assert "CVE-2026-0001" in refused
     assert not (place.root / "bundles").exists()
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "4000000000")
+    at(monkeypatch, 4000000000)
     place.approve("second")
     place.bring()
     place.install()
@@ -181,14 +188,14 @@ def test_an_older_decision_does_not_come_back(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.policy()
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    at(monkeypatch, 1800000000)
     place.approve("reviewer")
     old = place.folder / "old"
     old.mkdir()
     for path in place.bundle.glob("approval-*"):
         shutil.copy(path, old)
     place.bring()
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000001")
+    at(monkeypatch, 1800000001)
     place.approve("reviewer", verb="reject")
     path = place.statement("approval", "reviewer")
     place.do("trust", "add", path, "--root", place.root)
@@ -318,8 +325,8 @@ def test_a_revoked_bundle_neither_comes_in_nor_starts(place: Place) -> None:
              "키 유출", "--out", place.folder)  # fmt: skip
     path = place.folder / layout.statement_name("revocations", place.ids["builder"])
     words = ("trust", "add", path, "--root", place.root, "--key", place.public("builder"))
-    assert "taken in" in place.do(*words)
-    assert "known already" in place.do(*words)
+    assert "1 revoked" in place.do(*words)
+    place.do(*words)
     for command in ("install", "start", "accept"):
         assert "revoked: 키 유출" in place.do(command, "--root", place.root, code=8)
     assert "revoked" in place.bring("--key", place.public("builder"), code=8)
@@ -337,21 +344,160 @@ def test_a_list_beside_a_bundle_revokes_before_anything_comes_in(place: Place) -
     assert "revoked: stolen" in place.bring(code=8)
 
 
-def test_of_two_lists_the_higher_number_counts(place: Place) -> None:
-    place.policy(require=["builder"])
-    out = place.folder / "lists"
-    out.mkdir()
-    words = ("--sign-with", place.private("reviewer"), "--reason", "x", "--out", out)
-    place.do("trust", "revoke", "0" * 64, *words)
+def test_nothing_that_was_revoked_comes_back(place: Place) -> None:
+    """Not by another list, not by a new policy, not when the key that revoked it ends."""
+    place.policy()
+    place.approve("second")
+    place.bring()
+    digest = json.loads(place.do("inspect", place.bundle, "--json"))["manifest_sha256"]
+    words = ("--sign-with", place.private("reviewer"), "--reason", "구멍")
     name = layout.statement_name("revocations", place.ids["reviewer"])
-    shutil.copytree(out, place.folder / "old")
-    said = json.loads(place.do("trust", "revoke", "1" * 64, *words, "--json"))
-    assert (said["number"], len(said["revoked"])) == (2, 2)
-    place.do("trust", "add", out / name, "--root", place.root)
-    place.do("trust", "add", place.folder / "old" / name, "--root", place.root)
+    place.do("trust", "revoke", digest, digest, *words, "--out", place.folder / "one")
+    said = place.do("trust", "add", place.folder / "one" / name, "--root", place.root)
+    assert "1 revoked" in said
+    assert "revoked: 구멍" in place.install(code=8)
+    # A list that was begun anew in another folder.
+    place.do("trust", "revoke", "1" * 64, *words, "--out", place.folder / "two")
+    place.do("trust", "add", place.folder / "two" / name, "--root", place.root)
+    assert "revoked: 구멍" in place.install(code=8)
+    place.do("trust", "rotate", "--old", place.private("reviewer"), "--new", place.public("next"),
+             "--out", place.folder)  # fmt: skip
+    rotation = place.folder / layout.statement_name("rotation", place.ids["reviewer"])
+    place.do("trust", "add", rotation, "--root", place.root)
+    assert "revoked: 구멍" in place.install(code=8)
+    place.policy(
+        keys=[
+            {"role": "builder", "file": str(place.public("builder"))},
+            {"role": "reviewer", "file": str(place.public("second"))},
+        ],
+        replace=True,
+    )
+    assert "revoked: 구멍" in place.install(code=8)
     shown = json.loads(place.do("trust", "show", "--root", place.root, "--json"))
-    assert [one["what"] for one in shown["revoked"]] == ["0" * 64, "1" * 64]
+    assert {one["what"] for one in shown["revoked"]} == {digest, "1" * 64}
     place.do("trust", "revoke", "nonsense", *words, code=3)
+    place.do("trust", "add", place.folder / "nowhere" / name, "--root", place.root, code=8)
+
+
+def test_a_revocation_that_is_not_there_is_not_taken_in(place: Place) -> None:
+    place.policy()
+    path = place.statement("revocations", "reviewer")
+    place.do("trust", "add", path, "--root", place.root, code=16)
+
+
+def test_who_builds_has_no_say_over_who_reviews(place: Place) -> None:
+    place.policy()
+    place.approve("second")
+    place.approve("reviewer", verb="reject")
+    place.do("trust", "revoke", place.ids["reviewer"], "--sign-with", place.private("builder"),
+             "--reason", "x", "--out", place.bundle)  # fmt: skip
+    assert "rejected" in place.bring(code=8)
+    # Nor does a colleague take a rejection away, although their list ends the key otherwise.
+    place.do("trust", "revoke", place.ids["reviewer"], "--sign-with", place.private("second"),
+             "--reason", "x", "--out", place.bundle)  # fmt: skip
+    assert "rejected" in place.bring(code=8)
+    place.policy(revoked=[{"what": place.ids["reviewer"], "reason": "lost"}], replace=True)
+    place.bring()
+    place.install()
+    # The reviewers still end a builder's key.
+    place.do("trust", "revoke", place.ids["builder"], "--sign-with", place.private("second"),
+             "--reason", "stolen", "--out", place.folder)  # fmt: skip
+    path = place.folder / layout.statement_name("revocations", place.ids["second"])
+    place.do("trust", "add", path, "--root", place.root)
+    assert "stolen" in place.install(code=8)
+
+
+def test_of_two_decisions_in_one_second_the_rejection_counts(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.policy()
+    at(monkeypatch, 1_800_000_000)
+    path = place.statement("approval", "reviewer")
+    place.approve("reviewer")
+    place.bring()
+    place.approve("reviewer", verb="reject")
+    assert "rejected" in place.do("trust", "add", path, "--root", place.root)
+    assert "rejected" in place.install(code=8)
+    at(monkeypatch, 1_799_999_999)
+    place.approve("reviewer")
+    said = place.do("trust", "add", path, "--root", place.root)
+    assert "a later decision counts: rejected" in said
+
+
+def test_no_variable_turns_the_clock_back(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.policy()
+    with monkeypatch.context() as patch:
+        at(patch, 1_600_000_000)
+        place.approve("reviewer", "--expires", "2020-12-31")
+    place.bring()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1600000000")
+    assert "expired" in place.install(code=8)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "253402300800")
+    place.do("trust", "show", "--root", place.root)
+    place.do("copy", place.bundle, "--to", place.folder, "--key", place.public("builder"), code=18)
+
+
+def test_a_policy_as_people_write_it(place: Place) -> None:
+    """Dates and ids of digits only are texts; a key that is there twice is refused."""
+    path = place.folder / "policy.yaml"
+    keys = f"keys:\n- {{role: builder, file: {place.public('builder')}, expires: 2099-12-31}}\n"
+    path.write_text(f"{keys}revoked: [{{what: 1234567890123456, reason: lost}}]\n")
+    place.do("trust", "use", path, "--root", place.root)
+    path.write_text(f"require: [builder]\n{keys}require: []\n")
+    assert "there twice" in place.do(
+        "trust", "use", path, "--root", place.root, "--replace", code=22
+    )
+    for text in (
+        '!!bool "abc"',
+        '!!timestamp "abc"',
+        '!!int ""',
+        "{",
+        "null",
+        "2",
+        "[a, b]",
+        "&a [*a]",
+    ):
+        path.write_text(f"{keys}require: {text}\n")
+        place.do("trust", "use", path, "--root", place.root, "--replace", code=22)
+    (place.root / "trust" / "policy.json").unlink()
+    (place.root / "trust" / "policy.json").symlink_to("nowhere")
+    assert "nothing is trusted" in place.bring("--key", place.public("builder"), code=22)
+
+
+def test_a_policy_may_know_the_next_key_already(place: Place) -> None:
+    keys = [{"role": "builder", "file": str(place.public(name))} for name in ("builder", "next")]
+    place.policy(require=["builder"], keys=keys)
+    place.do("trust", "rotate", "--old", place.private("builder"), "--new", place.public("next"),
+             "--out", place.folder)  # fmt: skip
+    path = place.folder / layout.statement_name("rotation", place.ids["builder"])
+    place.do("trust", "add", path, "--root", place.root)
+    assert "handed over" in place.verify(code=8)
+    place.policy(require=["builder"], keys=keys[:1], replace=True)
+    place.do("trust", "show", "--root", place.root)
+    # One whose next key has another role here is refused before it is in force.
+    wrong = [keys[0], {"role": "reviewer", "file": str(place.public("next"))}]
+    assert "another role" in place.policy(require=[], keys=wrong, replace=True, code=8)
+
+
+def test_without_a_policy_no_key_hands_over(place: Place) -> None:
+    place.bring("--key", place.public("builder"))
+    place.do("trust", "rotate", "--old", place.private("builder"), "--new", place.public("next"),
+             "--out", place.folder)  # fmt: skip
+    path = place.folder / layout.statement_name("rotation", place.ids["builder"])
+    words = ("trust", "add", path, "--root", place.root, "--key", place.public("builder"))
+    assert "no policy" in place.do(*words, code=17)
+    place.do("trust", "rotate", "--old", place.private("builder"), "--new", place.public("next"),
+             "--out", place.folder, "--reason", "two\nlines", code=3)  # fmt: skip
+
+
+def test_a_kill_while_a_statement_is_taken_in_locks_nothing(place: Place) -> None:
+    place.policy()
+    place.approve("reviewer")
+    place.bring()
+    half = place.root / "bundles" / place.bundle_id / "decisions" / "0123456789abcdef.new"
+    half.mkdir()
+    (half / place.statement("approval", "reviewer").name).write_bytes(b"half")
+    place.install()
 
 
 def test_an_older_bundle_is_refused_and_a_known_one_is_not(
