@@ -8,7 +8,6 @@ approval, a sealed copy, a delta on top.
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 from bundler import wiring
@@ -160,4 +159,4 @@ def _seal(verified: VerifiedManifest) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -97,10 +97,13 @@ def _trust_for_looking(
     root: Path | None, policy: Path | None, keys: list[Path], *, unsigned: bool
 ) -> SiteTrust:
     """Of a bundle that only lies there: what was given decides, and nothing given means the root's policy."""
-    from bundler.deploy.policy import load_policy
     from bundler.deploy.root import Root
 
-    given = load_policy(policy, wiring.verifier) if policy else None
+    given = None
+    if policy is not None:
+        from bundler.deploy.policy import load_policy
+
+        given = load_policy(policy, wiring.verifier)
     alone = given is None and (keys or unsigned) and root is None
     return wiring.gate().site(
         None if alone else Root(root_folder(root)),

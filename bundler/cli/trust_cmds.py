@@ -36,7 +36,8 @@ def use(
     json: JsonOption = False,
 ) -> None:
     """Put a policy in force in a root: from then on it decides what comes in and is installed."""
-    from bundler.deploy.policy import keep_policy, load_policy
+    from bundler.deploy.policy import load_policy
+    from bundler.deploy.policyfile import keep_policy
     from bundler.deploy.root import Root
     from bundler.deploy.sitetrust import trusted_keys
 

@@ -1,12 +1,7 @@
-"""The site's policy: as a person writes it in YAML, and as a root keeps it.
-
-A root keeps it as canonical JSON with the keys inside, so that the bootstrap reads it with nothing but
-the standard library, and no key file has to stay where it was.
-"""
+"""The site's policy as a person writes it in YAML; `policyfile` is how a root keeps it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +9,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from bundler.deploy.root import Root
 from bundler.domain.trust import Policy
-from bundler.errors import KeyFileError, PolicyError, StateError, disk_errors
-from bundler.format.codec import from_bytes, to_bytes
+from bundler.errors import KeyFileError, PolicyError, disk_errors
 from bundler.ports import Verifier
 
 MAX_POLICY_BYTES = 2**20
@@ -64,33 +57,6 @@ def load_policy(path: Path, make_verifier: Callable[[Path], Verifier]) -> Policy
         where = ".".join(map(str, first["loc"]))
         raise PolicyError(f"{path}: {where + ': ' if where else ''}{first['msg']}") from error
     return policy
-
-
-def kept_policy(root: Root) -> Policy | None:
-    """The policy that is in force in a root, None when there is none."""
-    path = root.policy
-    if not os.path.lexists(path):
-        return None
-    if not path.is_file():
-        raise PolicyError(f"{path}: is no regular file, so nothing is trusted here")
-    with disk_errors("reading", path):
-        return from_bytes(Policy, path.read_bytes(), str(path))
-
-
-def keep_policy(root: Root, policy: Policy, *, replace: bool = False) -> None:
-    """Put a policy in force.
-
-    Raises:
-        StateError: another one is, and `replace` is not given.
-    """
-    with root.alone():
-        before = kept_policy(root)
-        if before is not None and before != policy and not replace:
-            raise StateError(
-                f"{root.path}: another policy is in force",
-                hint="`airbundle trust show` shows it; --replace puts the new one in its place.",
-            )
-        root.write(root.policy, to_bytes(policy))
 
 
 def _with_pem(key: Any, policy: Path, make_verifier: Callable[[Path], Verifier]) -> Any:

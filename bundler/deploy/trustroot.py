@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.deploy.policy import kept_policy
+from bundler.deploy.policyfile import kept_policy
 from bundler.deploy.root import Root
 from bundler.deploy.sitetrust import (
     SiteTrust,

@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
 
 from bundler.cli import app as cli
 from bundler.cli.console import PlainProgress
@@ -98,3 +100,24 @@ def test_keygen_never_overwrites_and_keeps_the_private_key_private(
     assert (tmp_path / "k.key.pem").stat().st_mode & 0o777 == 0o600
     assert cli.run(["keygen", "--out", str(tmp_path / "k")]) == 17
     assert "exists already" in capsys.readouterr().err
+
+
+def test_each_command_lives_where_the_table_says() -> None:
+    """A run loads one module; a command that is missing from the table would not be found."""
+    found: dict[str, str] = {}
+    for module in dict.fromkeys(cli.HOMES.values()):
+        one = typer.Typer()
+        import_module(f"bundler.cli.{module}").register(one)
+        names = [
+            info.name or (info.callback.__name__ if info.callback else "")
+            for info in one.registered_commands
+        ]
+        names += [
+            str(group.typer_instance.info.name)
+            for group in one.registered_groups
+            if group.typer_instance
+        ]
+        found |= dict.fromkeys(names, module)
+    assert found == cli.HOMES
+    modules = {path.stem for path in Path(cli.__file__).parent.glob("*_cmds.py")}
+    assert modules == set(cli.HOMES.values())
