@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import sys
 from importlib import import_module
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from bundler.cli.console import ERR, say, show_json
+from bundler.cli.console import say, show_json
+from bundler.cli.streams import ERR
 from bundler.errors import EXIT_INTERRUPTED, BundlerError, FileAccessError
 
 # Where each command lives. A run loads the module of its own command alone: a check of a stick should not
@@ -74,7 +75,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _terminated)
     # What is made while loading stays: looking through it for garbage costs a tenth of the start.
     gc.set_threshold(100_000, 20, 20)
-    sys.exit(run(sys.argv[1:]))
+    # Nor does another package's plugin take part in reading a bundle; looking for one takes as long again.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    code = run(sys.argv[1:])
+    # All that is left goes with the process: no last look through it either.
+    gc.freeze()
+    sys.exit(code)
 
 
 def _terminated(number: int, frame: object) -> None:
@@ -109,7 +115,7 @@ def run(argv: list[str]) -> int:
 
 
 def _interrupted() -> int:
-    ERR.print(Text("interrupted: run the same command again to continue", style="yellow"))
+    ERR.line("interrupted: run the same command again to continue", style="yellow")
     return EXIT_INTERRUPTED
 
 
@@ -117,10 +123,10 @@ def _report(error: BundlerError, argv: list[str]) -> int:
     if "--verbose" in argv:
         logging.getLogger(__name__).exception("traceback")
     for line in error.details:
-        ERR.print(Text(f"  {line}", style="dim"))
-    ERR.print(Text(f"error: {error}", style="bold red"))
+        ERR.line(f"  {line}", style="dim")
+    ERR.line(f"error: {error}", style="bold red")
     if error.hint:
-        ERR.print(Text(f"hint: {error.hint}"))
+        ERR.line(f"hint: {error.hint}")
     if "--json" in argv:
         show_json(
             {

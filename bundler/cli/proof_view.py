@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bundler.cli.console import say, table, unicode_out, width
+from bundler.cli.console import say, table
 from bundler.cli.memory_bars import bars
+from bundler.cli.streams import OUT, unicode_out
 from bundler.domain.findings import Finding, Kind, Level
 from bundler.domain.fit import Fit
 from bundler.domain.lock import Lock
@@ -58,7 +59,7 @@ def _show_finding(item: Finding) -> None:
 
 def _show_fit(fit: Fit) -> None:
     say("")
-    for line in bars(fit, min(width(), 100), unicode_out()):
+    for line in bars(fit, min(OUT.width, 100), unicode_out()):
         say(line)
     for term in (*fit.terms, fit.per_token, fit.per_request):
         if term.bytes:

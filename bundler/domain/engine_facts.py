@@ -1,7 +1,5 @@
 """What an engine's own wheel says about itself: read from its source, without importing it."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from bundler.domain.record import Record

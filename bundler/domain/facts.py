@@ -1,7 +1,5 @@
 """Observed: what was imported, installed, started and measured on the closed side."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from bundler.domain.record import Record

@@ -1,7 +1,5 @@
 """What the connected side found out before the trip, and what to do about it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import Enum
 

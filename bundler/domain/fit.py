@@ -1,7 +1,5 @@
 """Does it fit, and how many users at once: the terms of the calculation."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from bundler.domain.record import Record

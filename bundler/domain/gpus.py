@@ -5,8 +5,6 @@ prints (with ECC on where the product ships so), which is less than the nominal 
 products and more than it of others; each entry says where it was read.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

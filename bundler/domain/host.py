@@ -4,8 +4,6 @@ Whatever could not be read is None (or empty) and stands in `unread` with the re
 "could not check" then, and never "ok".
 """
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from bundler.domain.record import Record

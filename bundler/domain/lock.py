@@ -1,7 +1,5 @@
 """Resolved: every file that will be in the bundle, pinned."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from bundler.domain.record import Record, Sha256

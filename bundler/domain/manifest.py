@@ -1,7 +1,5 @@
 """Shipped: what the bundle is, file by file and byte by byte. Signed."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints

@@ -1,7 +1,5 @@
 """What a model's own files say about it: architecture, exact weight bytes, attention, what could run."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What the shared objects of one wheel need and bring, as their own ELF tables state it."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from bundler.domain.record import Record

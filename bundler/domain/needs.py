@@ -1,7 +1,5 @@
 """What the bundle needs of the target, found in the shipped bytes; preflight checks it there."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field, StringConstraints

@@ -1,7 +1,5 @@
 """The answer of `airbundle plan`: can it work there, and why (not)."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The base of every type that crosses a stage (frozen, strict about keys, no I/O), and its fields."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints

@@ -1,7 +1,5 @@
 """Observed: which kernels an engine says that it runs, and what it was asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pydantic import Field

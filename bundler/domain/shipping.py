@@ -1,7 +1,5 @@
 """What went onto which medium: the list that goes with a transfer form."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from bundler.domain.record import Record, Sha256

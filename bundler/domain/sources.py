@@ -1,7 +1,5 @@
 """Where what a bundle carries comes from: models, files, and the engine's wheels."""
 
-from __future__ import annotations
-
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -45,7 +43,7 @@ class ModelRef(Record):
     )
 
     @model_validator(mode="after")
-    def _one_origin(self) -> ModelRef:
+    def _one_origin(self) -> "ModelRef":
         if self.source == "hub":
             if not self.repo or self.path:
                 raise ValueError("a model from the hub needs `repo`, and no `path`")
@@ -84,7 +82,7 @@ class FileRef(Record):
     )
 
     @model_validator(mode="after")
-    def _one_origin(self) -> FileRef:
+    def _one_origin(self) -> "FileRef":
         if (self.path is None) == (self.url is None):
             raise ValueError("give either `path` or `url`")
         fault = names.fault_of_filename(self.filename)
@@ -158,7 +156,7 @@ class EngineRef(Record):
     )
 
     @model_validator(mode="after")
-    def _package(self) -> EngineRef:
+    def _package(self) -> "EngineRef":
         if self.name == "llama.cpp" and not self.package:
             raise ValueError("llama.cpp needs `package`: the distribution with llama-server in it")
         return self

@@ -1,7 +1,5 @@
 """Wanted: the bundle's specification, as a person writes it in YAML."""
 
-from __future__ import annotations
-
 import difflib
 from typing import Annotated, Literal
 
@@ -135,7 +133,7 @@ class Volumes(Record):
         return value
 
     @model_validator(mode="after")
-    def _fits_the_medium(self) -> Volumes:
+    def _fits_the_medium(self) -> "Volumes":
         if self.size is not None and self.size > medium_limit(self.medium):
             raise ValueError(
                 f"size {self.size} is over what {self.medium} holds in one file"
@@ -171,7 +169,7 @@ class Expected(Record):
     source: str = Field("", description="Where the range comes from.")
 
     @model_validator(mode="after")
-    def _some_limit(self) -> Expected:
+    def _some_limit(self) -> "Expected":
         if self.min is None and self.max is None:
             raise ValueError("give `min`, `max` or both")
         if self.min is not None and self.max is not None and self.min > self.max:
@@ -210,7 +208,7 @@ class Acceptance(Record):
         return max(self.requests, 5 * concurrency)
 
     @model_validator(mode="after")
-    def _levels_exist(self) -> Acceptance:
+    def _levels_exist(self) -> "Acceptance":
         for item in self.expected:
             if item.concurrency not in self.concurrency:
                 raise ValueError(
@@ -269,7 +267,7 @@ class BundleSpec(Record):
     acceptance: Acceptance = Acceptance()
 
     @model_validator(mode="after")
-    def _names_fit(self) -> BundleSpec:
+    def _names_fit(self) -> "BundleSpec":
         labels = [model.label for model in self.models]
         names.refuse_twins("models", labels)
         names.refuse_twins("files", [file.filename for file in self.files])

@@ -1,7 +1,5 @@
 """The closed machine that a bundle is built for."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field
@@ -55,7 +53,7 @@ class WantedTarget(Record):
         """Whether the spec names the glibc; if not, the lock's was found from the wheels."""
         return self.glibc != AUTO
 
-    def with_glibc(self, glibc: str) -> Target:
+    def with_glibc(self, glibc: str) -> "Target":
         """The same machine with this glibc."""
         return Target.model_validate(self.model_dump() | {"glibc": glibc})
 

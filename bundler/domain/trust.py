@@ -4,8 +4,6 @@ A statement is canonical JSON with a detached Ed25519 signature beside it, as a 
 may say follows from the role that the site's policy gives it, never from the statement.
 """
 
-from __future__ import annotations
-
 import datetime
 from typing import Annotated, Literal
 
@@ -66,7 +64,7 @@ class Rotation(Record):
     created: Instant
 
     @model_validator(mode="after")
-    def _is_another(self) -> Rotation:
+    def _is_another(self) -> "Rotation":
         if self.old_key == self.new_key:
             raise ValueError("a key cannot follow itself")
         return self
@@ -111,7 +109,7 @@ class Policy(Record):
     revoked: tuple[Revoked, ...] = Field((), max_length=10_000)
 
     @model_validator(mode="after")
-    def _can_be_met(self) -> Policy:
+    def _can_be_met(self) -> "Policy":
         for role in set(self.require):
             there = sum(key.role == role for key in self.keys)
             if there < self.require.count(role):

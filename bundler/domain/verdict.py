@@ -1,7 +1,5 @@
 """Concluded: findings about bytes, checks of figures, and the verdict over them."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 from pydantic import Field

@@ -71,10 +71,10 @@ def test_text_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> N
     say(HOSTILE)
     table(HOSTILE, ["name"], [[HOSTILE]])
     PlainProgress().note(HOSTILE)
-    console.ERR.print(console.Text(HOSTILE.replace("\r", ""), style="bold red"))
+    console.ERR.line(HOSTILE, style="bold red")
     captured = capsys.readouterr()
     assert captured.out.splitlines() == [SHOWN, SHOWN, "name".ljust(len(SHOWN)), SHOWN]
-    assert captured.err.splitlines() == [SHOWN, SHOWN.replace("\\r", "")]
+    assert captured.err.splitlines() == [SHOWN, SHOWN]
 
 
 def test_markup_is_only_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,84 @@
+"""All that rich draws: bars on a terminal, and tables. Loaded only when something is drawn."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from bundler.cli.streams import ERR, OUT
+from bundler.ports import Task
+
+
+class Drawn(Console):
+    """A console that does not close stdout from a helper thread."""
+
+    def on_broken_pipe(self) -> None:
+        """As rich does, in the main thread; it also closes stdout, which is not for a helper to do."""
+        if threading.current_thread() is not threading.main_thread():
+            raise  # rich calls this while it handles the error
+        super().on_broken_pipe()
+
+
+def draw_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """See `console.table`."""
+    head = Text(OUT.shown(title), style="bold") if title else None
+    drawn = Table(title=head, title_justify="left", box=None, pad_edge=False)
+    for column in columns:
+        drawn.add_column(
+            Text(OUT.shown(column.lstrip("#"))),
+            justify="right" if column.startswith("#") else "left",
+            overflow="fold",
+        )
+    for row in rows:
+        drawn.add_row(*(Text(OUT.shown(cell)) for cell in row))
+    OUT.drawn.print(drawn)
+
+
+class RichProgress:
+    """Bars with rate and time left, on a terminal."""
+
+    @contextmanager
+    def task(self, label: str, total: int, unit: str = "bytes") -> Iterator[Task]:
+        """A bar while the work lasts."""
+        amount: list[ProgressColumn] = (
+            [DownloadColumn(binary_units=True), TransferSpeedColumn()]
+            if unit == "bytes"
+            else [MofNCompleteColumn(), TextColumn(unit)]
+        )
+        columns = [
+            TextColumn("{task.description:<12}", markup=False),
+            BarColumn(),
+            *amount,
+            TimeRemainingColumn(),
+        ]
+        with Progress(*columns, console=ERR.drawn) as drawn:
+            yield _RichTask(drawn, drawn.add_task(ERR.shown(label), total=total))
+
+    def note(self, line: str) -> None:
+        """One line."""
+        ERR.line(line, style="dim")
+
+
+class _RichTask:
+    def __init__(self, drawn: Progress, task: TaskID) -> None:
+        self._drawn, self._task = drawn, task
+
+    def advance(self, amount: int) -> None:
+        """Move the bar."""
+        self._drawn.advance(self._task, amount)
