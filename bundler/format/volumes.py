@@ -24,8 +24,11 @@ from bundler.format.spans import BlockSpan, Predicted, Span, placed_parts, volum
 from bundler.format.workers import in_parallel
 from bundler.ports import Task, VolumeFormat
 
-# A worker waits for the medium while others hash; more gain nothing, and cost memory.
-READERS = min(max(os.cpu_count() or 1, 4), 8)
+# One more than the cores: it waits for the medium while the others hash. Still more only get in each
+# other's way, and cost memory.
+READERS = min((os.cpu_count() or 1) + 1, 8)
+# What one worker reads at once: it stays in a core's own cache between the kernel's copy and the hash.
+_PIECE = 2**19
 # What one worker takes at once: enough that opening the file costs nothing beside it.
 _BATCH = 32 * 2**20
 
@@ -114,7 +117,7 @@ class _Batch:
         task.advance(self.skipped)
         if not self.spans:
             return found
-        buffer = aligned_buffer()
+        buffer = aligned_buffer(_PIECE)
         with self.place.open() as reader:
             for span in self.spans:
                 if damage := _check(reader, self.volume, span, buffer, task, sink):
