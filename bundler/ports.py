@@ -5,7 +5,7 @@ Each port promises one error type from `bundler.errors`; adapters translate what
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
     from bundler.domain.model_facts import ModelFacts
     from bundler.domain.needs import Tool
+    from bundler.domain.running import Running
     from bundler.domain.shipping import Medium
     from bundler.domain.sources import IndexRef, ModelRef
     from bundler.domain.spec import Service
@@ -325,6 +326,9 @@ class EngineAdapter(Protocol):
     def review(self, situation: Situation) -> Advice:
         """Judge a service on its target: what cannot work, what breaks offline, what avoids it."""
 
+    def running(self, log: Iterable[str], metrics: str) -> Running:
+        """Which kernels the engine says that it runs: from its log and /metrics (empty: there are none)."""
+
 
 @dataclass(frozen=True)
 class ChatRequest:
@@ -362,6 +366,9 @@ class ChatClient(Protocol):
 
     def healthy(self, url: str, path: str) -> bool:
         """Whether the health address answers 200."""
+
+    def read(self, url: str, path: str) -> str:
+        """What an address answers with 200, as text of at most 4 MiB; empty when it does not."""
 
     def complete(self, url: str, request: ChatRequest) -> str:
         """One whole completion, not streamed; an answer without text is an `EngineError`."""

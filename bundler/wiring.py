@@ -154,7 +154,7 @@ def _vllm() -> EngineAdapter:
 
 
 def _llamacpp() -> EngineAdapter:
-    from bundler.adapters.engine_llamacpp import LlamaCppEngine
+    from bundler.adapters.engine_llamacpp.adapter import LlamaCppEngine
 
     return LlamaCppEngine()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bundler.accept.judge import judge, sample_key, worst_error
+from bundler.accept.kernels import judge_kernels
 from bundler.accept.load import Level, LevelRun, run_level
 from bundler.accept.metrics import level_metrics
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, RequestSample, ServiceState
@@ -52,6 +53,7 @@ def accept(
             failed = not levels[-1].succeeded
             progress.note(_line(levels[-1]))
     checks, warnings = judge(manifest.acceptance, levels, samples)
+    checks = (*judge_kernels(manifest.services, states), *checks)
     return AcceptanceRecord(
         bundle_id=verified.bundle_id,
         manifest_sha256=verified.digest,

@@ -33,6 +33,7 @@ _LONGEST_REASON = 40
 _MOST_LINE = 2**20
 _MOST_ANSWER = 16 * 2**20
 _MOST_PER_TOKEN = 4096
+_MOST_TEXT = 4 * 2**20
 _MOST_TOKENS = 2**31
 _DONE = "[DONE]"
 _BROKEN_OFF = ("abort", "error")  # vLLM ends a request so when the engine itself gave up on it
@@ -46,6 +47,10 @@ class OpenAIChat:
     def healthy(self, url: str, path: str) -> bool:
         """Whether the health address answers 200; False also when nothing listens there."""
         return asyncio.run(_healthy(url, path))
+
+    def read(self, url: str, path: str) -> str:
+        """What an address answers with 200; empty when nothing does, or something else."""
+        return asyncio.run(_get(url, path))
 
     def complete(self, url: str, request: ChatRequest) -> str:
         """One whole completion, not streamed: the content, or the reasoning when it is all there is.
@@ -174,6 +179,17 @@ async def _healthy(url: str, path: str) -> bool:
             return response.status == 200
     except (aiohttp.ClientError, asyncio.TimeoutError, OSError):
         return False
+
+
+async def _get(url: str, path: str) -> str:
+    timeout = aiohttp.ClientTimeout(total=_HEALTH_TIMEOUT_S)
+    try:
+        async with _client() as client, client.get(url + path, timeout=timeout) as response:
+            body = await _read(response, _MOST_TEXT)
+            known = response.status == 200 and len(body) <= _MOST_TEXT
+            return body.decode(errors="replace") if known else ""
+    except (aiohttp.ClientError, asyncio.TimeoutError, OSError):
+        return ""
 
 
 async def _complete(url: str, request: ChatRequest) -> str:

@@ -43,6 +43,7 @@ def accept(
     """
     from bundler.accept.pipeline import accept as run_acceptance
     from bundler.deploy.install import current_release
+    from bundler.deploy.observing import observe
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
     from bundler.format.codec import to_bytes
@@ -52,9 +53,9 @@ def accept(
     verified = open_imported(place, release.bundle_id, wiring.gate())
     launcher = wiring.launcher(place, progress(quiet=True))
     running = {
-        state.service: state
-        for state in launcher.states()
-        if launcher.alive(state) and state.ready_after_s is not None
+        one.state.service: one.state
+        for one in observe(launcher, release)
+        if launcher.alive(one.state) and one.state.ready_after_s is not None
     }
     if not release.services:
         raise StateError(f"{release.bundle_id}: holds an engine and no model to measure")
@@ -110,7 +111,7 @@ def _show(record: AcceptanceRecord) -> None:
         "judged",
         ["verdict", "service", "#users", "what", "measured", "reason"],
         [
-            [c.verdict.value, c.service, str(c.concurrency), c.what, c.measured, c.reason]
+            [c.verdict.value, c.service, str(c.concurrency or "-"), c.what, c.measured, c.reason]
             for c in record.checks
         ],
     )

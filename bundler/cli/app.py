@@ -24,7 +24,7 @@ HOMES = {
     **dict.fromkeys(("build", "inspect", "diff", "keygen", "schema"), "build_cmds"),
     "copy": "copy_cmds",
     **dict.fromkeys(("verify", "import", "install", "start", "stop"), "deploy_cmds"),
-    **dict.fromkeys(("status", "logs"), "look_cmds"),
+    **dict.fromkeys(("status", "logs", "kernels"), "look_cmds"),
     "repair": "repair_cmds",
     **dict.fromkeys(("accept", "report", "demo"), "accept_cmds"),
     **dict.fromkeys(("sign", "attach", "approve", "reject"), "sign_cmds"),

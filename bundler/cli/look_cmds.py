@@ -11,7 +11,7 @@ import typer
 from bundler import wiring
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
-from bundler.errors import StateError, TrustError, disk_errors
+from bundler.errors import EXIT_FAIL, StateError, TrustError, disk_errors
 
 if TYPE_CHECKING:
     from bundler.deploy.root import Root
@@ -147,7 +147,41 @@ def _follow(path: Path) -> None:
                 time.sleep(0.3)
 
 
+def kernels(
+    service: Annotated[
+        str | None, typer.Argument(help="Service; all when left out.", show_default=False)
+    ] = None,
+    root: RootOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show which kernels the engines say that they run, against what was asked for.
+
+    Exit code 0: nothing speaks against it, 10: something else runs than was asked for.
+    """
+    from bundler.deploy.install import current_release
+    from bundler.deploy.observing import observe
+    from bundler.deploy.root import Root
+
+    place = Root(root_folder(root))
+    _, release = current_release(place)
+    launcher = wiring.launcher(place, progress(quiet=True))
+    seen = [one for one in observe(launcher, release) if service in (None, one.state.service)]
+    if not seen:
+        raise StateError(
+            f"{service or release.bundle_id}: was not started here, so that no log says anything",
+            hint="Run: airbundle start --root ROOT",
+        )
+    if json:
+        show_json([one.as_json() for one in seen])
+    for one in [] if json else seen:
+        table(one.state.service, ["what", "asked for", "runs", "said by"], one.rows())
+        for mismatch in one.mismatches:
+            say(f"FAIL {one.state.service}: {mismatch.words()}", "bold red")
+    if any(one.mismatches for one in seen):
+        raise typer.Exit(EXIT_FAIL)
+
+
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (status, logs):
+    for command in (status, logs, kernels):
         app.command(rich_help_panel="Closed side")(command)

@@ -7,13 +7,14 @@ the first request.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.deploy.enginelog import first_words, last_words, telling_line
 from bundler.deploy.root import Root
 from bundler.domain.facts import ReleaseRecord, ServiceState
+from bundler.domain.running import Running
 from bundler.domain.spec import Service
 from bundler.errors import EngineError, FormatError, PortInUseError, StateError, disk_errors
 from bundler.format.codec import from_bytes, to_bytes
@@ -32,12 +33,9 @@ POLL_S = 0.25
 FIRST_COMPLETION_TIMEOUT_S = 300.0
 STOP_GRACE_S = 30.0
 TELL_EVERY_S = 15.0
+LOOK_EVERY_S = 1.0
 LAST_WORDS = 15
-LAST_BYTES = 128 * 1024
 LONGEST_LINE = 500
-# `RuntimeError: ...`, wherever a logger's prefix lets it begin.
-_EXCEPTION = re.compile(r"\b[A-Za-z_.]*(?:Error|Exception): \S")
-_HARMLESS = re.compile(r"\b(?:DEBUG|INFO|WARNING|WARN)\b|[Ww]arning: ")
 # What an engine may inherit. Proxies, pip, uv, Python and Hub settings of the operator's shell stay
 # out: they make a service work here today and fail at the next boot.
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME")
@@ -73,7 +71,8 @@ class Launcher:
         with self.root.alone():
             states = self._spawn_all(folder, record)
         try:
-            return [self._await_ready(state, timeout_s) for state in states]
+            engine = self.engines[record.engine_name]()
+            return [self._await_ready(state, engine, timeout_s) for state in states]
         except BaseException:
             for state in states:
                 self.stop(state)
@@ -137,16 +136,6 @@ class Launcher:
         path = self.root.state(state.service)
         with disk_errors("removing", path):
             path.unlink(missing_ok=True)
-
-    def last_words(self, service: str) -> list[str]:
-        """The end of the engine's log, line by line, empty lines left out."""
-        path = self.root.log(service)
-        if not path.is_file():
-            return []
-        with disk_errors("reading", path), path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - LAST_BYTES))
-            text = file.read().decode("utf-8", "replace")
-        return [line for line in text.splitlines() if line.strip()]
 
     def _members(self, state: ServiceState) -> tuple[int, ...]:
         """What is left of the process and of the children in its session.
@@ -220,23 +209,35 @@ class Launcher:
         visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, service.gpus))}
         return LaunchPlan(plan.argv, {**visible, **plan.env}, plan.health_path)
 
-    def _await_ready(self, state: ServiceState, timeout_s: float) -> ServiceState:
+    def running(self, state: ServiceState, engine: EngineAdapter) -> Running:
+        """Which kernels a service says that it runs, by its log and, while it lives, its metrics."""
+        metrics = self.chat.read(state.url, "/metrics") if self.alive(state) else ""
+        return engine.running(first_words(self.root.log(state.service)), metrics)
+
+    def _await_ready(
+        self, state: ServiceState, engine: EngineAdapter, timeout_s: float
+    ) -> ServiceState:
         began = told = self.clock.monotonic()
         if state.ready_after_s is not None:
             return state
+        looked, phases = began, dict[str, float]()
         self.progress.note(f"{state.service}: process {state.pid} started, loading")
         while not self.chat.healthy(state.url, state.health_path):
             self._refuse_if_dead(state, "before it was healthy")
             now = self.clock.monotonic()
             if now - began > timeout_s:
                 raise self._failure(state, f"not healthy after {timeout_s:.0f} s")
+            if now - looked > LOOK_EVERY_S:
+                looked = now
+                told = now if self._tell_phases(state, engine, phases) else told
             if now - told > TELL_EVERY_S:
                 told = now
-                last = (self.last_words(state.service) or ["nothing in its log yet"])[-1]
+                last = (last_words(self.root.log(state.service)) or ["nothing in its log yet"])[-1]
                 note = f"{state.service}: {now - began:.0f} s, still loading: {last.strip()[:160]}"
                 self.progress.note(note)
             self.clock.sleep(POLL_S)
         self._refuse_if_dead(state, "before it was healthy")
+        self._tell_phases(state, engine, phases)
         self.progress.note(f"{state.service}: healthy, asking for a first completion")
         request = ChatRequest(
             model=state.service, prompt="ping", max_tokens=8, timeout_s=FIRST_COMPLETION_TIMEOUT_S
@@ -255,17 +256,29 @@ class Launcher:
             update={
                 "ready_after_s": round(self.clock.monotonic() - began, 2),
                 "first_completion": text[:200],
+                "running": self.running(state, engine),
             }
         )
         self.root.write(self.root.state(state.service), to_bytes(ready))
         return ready
+
+    def _tell_phases(
+        self, state: ServiceState, engine: EngineAdapter, phases: dict[str, float]
+    ) -> bool:
+        """Note what the engine says that it has got through, and how long it took; each once."""
+        reached = engine.running(first_words(self.root.log(state.service)), "").phases
+        new = {name: took for name, took in reached.items() if name not in phases}
+        phases.update(new)
+        for name, took in new.items():
+            self.progress.note(f"{state.service}: {name} took {took:.1f} s")
+        return bool(new)
 
     def _refuse_if_dead(self, state: ServiceState, when: str) -> None:
         if not self.alive(state):
             raise self._failure(state, f"the engine died {when}")
 
     def _failure(self, state: ServiceState, what: str) -> EngineError:
-        words = self.last_words(state.service)
+        words = last_words(self.root.log(state.service))
         telling = telling_line(words)
         said = f"; its last words: {telling}" if telling else "; it said nothing"
         return EngineError(
@@ -281,16 +294,3 @@ def _inherited() -> dict[str, str]:
         for name, value in os.environ.items()
         if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
     }
-
-
-def telling_line(words: list[str]) -> str:
-    """The line that most likely names the cause.
-
-    The first exception, since an engine of several processes repeats the news of a dead worker; else
-    the last line that speaks of an error; else the last line.
-    """
-    grave = [line for line in words if not _HARMLESS.search(line)]
-    first = next((line for line in grave if _EXCEPTION.search(line)), None)
-    if first is None:
-        first = ([line for line in grave if "error" in line.lower()] or words or [""])[-1]
-    return first.strip()[:300]

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from bundler.domain.record import Record
+from bundler.domain.running import Running
 from bundler.domain.spec import Acceptance, Service
 from bundler.domain.verdict import Check, Verdict
 
@@ -37,6 +38,7 @@ class ServiceState(Record):
     started: str = Field(description="UTC time.")
     ready_after_s: float | None = Field(None, description="Seconds until a real completion.")
     first_completion: str = Field("", description="The text that made it ready.")
+    running: Running | None = Field(None, description="Which kernels it said that it runs.")
 
 
 class RequestSample(Record):

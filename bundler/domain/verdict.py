@@ -33,7 +33,7 @@ class Check(Record):
     """One judged statement about the service."""
 
     service: str
-    concurrency: int
+    concurrency: int = Field(description="Requests in flight; 0: of the service, at any load.")
     what: str = Field(description="What is judged, e.g. `SLO: TTFT <= 10000 ms for 95 %`.")
     verdict: Verdict
     measured: str = Field(description="The figure that decided.")

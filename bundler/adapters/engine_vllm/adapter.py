@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from zipfile import ZipFile
 
 from bundler.adapters.engine_vllm import (
@@ -14,14 +15,17 @@ from bundler.adapters.engine_vllm import (
     offline,
     parallel,
     replacements,
+    runlog,
 )
 from bundler.adapters.engine_vllm.arguments import parse
 from bundler.adapters.engine_vllm.case import Case
+from bundler.adapters.engine_vllm.metrics import complete
 from bundler.adapters.engine_vllm.wheel import read_facts
 from bundler.domain.catalogue import finding
 from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.findings import Finding
 from bundler.domain.needs import Tool
+from bundler.domain.running import Running
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
 from bundler.ports import Advice, Install, LaunchPlan, Situation
@@ -142,6 +146,10 @@ class VllmEngine:
             args=tuple(args),
             tools=_merged(measures.tools),
         )
+
+    def running(self, log: Iterable[str], metrics: str) -> Running:
+        """What the log says, and /metrics where the log is silent."""
+        return complete(runlog.read_log(log), metrics)
 
 
 def _merged(tools: list[Tool]) -> tuple[Tool, ...]:

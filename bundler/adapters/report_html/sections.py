@@ -8,6 +8,7 @@ from html import escape
 
 from bundler.adapters.report_html.texts import DEFINITIONS, MEANING, VERDICT, both, said
 from bundler.domain.facts import AcceptanceRecord, ServiceState
+from bundler.domain.running import Running
 from bundler.domain.verdict import Check, Verdict
 
 _BANNER_LINES = 5
@@ -40,7 +41,7 @@ def _why(record: AcceptanceRecord) -> str:
     deciding = [check for check in record.checks if check.verdict is record.verdict]
     rows = [
         f"<li>{escape(check.service)}, "
-        + both(f"동시 요청 {check.concurrency}건", f"{check.concurrency} in flight")
+        + _load(check)
         + f": {said(check.what)} — {said(check.reason or check.measured)}</li>"
         for check in deciding[:_BANNER_LINES]
     ]
@@ -48,6 +49,12 @@ def _why(record: AcceptanceRecord) -> str:
     if more:
         rows.append(f"<li>{both(f'외 {more}건', f'and {more} more')}</li>")
     return f"<ul>{''.join(rows)}</ul>"
+
+
+def _load(check: Check) -> str:
+    if not check.concurrency:
+        return both("실행 구성", "what runs")
+    return both(f"동시 요청 {check.concurrency}건", f"{check.concurrency} in flight")
 
 
 def what_ran(record: AcceptanceRecord) -> str:
@@ -107,6 +114,8 @@ def services(record: AcceptanceRecord) -> str:
     parts = []
     for state in record.services:
         ready = "" if state.ready_after_s is None else _ready(state)
+        if state.running is not None:
+            ready += _running(state.running)
         parts.append(
             f"<dt><strong>{escape(state.service)}</strong></dt>"
             f"<dd><pre>{escape(shlex.join(state.argv))}</pre>{ready}</dd>"
@@ -123,6 +132,15 @@ def _ready(state: ServiceState) -> str:
             f"ready after {state.ready_after_s:g} s with the first answer: {first}",
         )
         + "</p>"
+    )
+
+
+def _running(running: Running) -> str:
+    """Which kernels the engine named in its log."""
+    words = escape(running.words())
+    ko = words if running.evidence else "로그에 커널 정보가 없음"
+    return (
+        f'<p class="dim">{both(f"엔진이 보고한 실행 커널: {ko}", f"the engine says: {words}")}</p>'
     )
 
 
@@ -151,7 +169,7 @@ def _check_row(check: Check, names: tuple[tuple[str, str], ...], *, first: bool)
     cells = (
         f'<span class="tag {check.verdict.value}">{both(*VERDICT[check.verdict])}</span>',
         escape(check.service),
-        str(check.concurrency),
+        str(check.concurrency or "–"),
         said(check.what),
         said(check.measured),
         said(check.reason),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bundler.adapters.engine_llamacpp import LlamaCppEngine
+from bundler.adapters.engine_llamacpp.adapter import LlamaCppEngine
 from bundler.adapters.engine_vllm.adapter import VllmEngine
 from bundler.build.specfile import load_spec
 from bundler.domain.findings import Level

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import pytest
 
-from bundler.adapters.engine_llamacpp import LlamaCppEngine
+from bundler.adapters.engine_llamacpp.adapter import LlamaCppEngine
 from bundler.adapters.engine_vllm import history
 from bundler.adapters.engine_vllm.adapter import VllmEngine
 from bundler.domain.engine_facts import EngineFacts

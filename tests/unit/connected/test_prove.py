@@ -12,7 +12,7 @@ from zipfile import ZipFile
 import pytest
 from pydantic import ValidationError
 
-from bundler.adapters.engine_llamacpp import LlamaCppEngine
+from bundler.adapters.engine_llamacpp.adapter import LlamaCppEngine
 from bundler.build.pipeline import build, make_lock, make_proof
 from bundler.build.prove import refuse, waived
 from bundler.build.tools import BuildTools

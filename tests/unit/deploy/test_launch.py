@@ -1,6 +1,6 @@
 """Which line of an engine's log names the cause."""
 
-from bundler.deploy.launch import telling_line
+from bundler.deploy.enginelog import telling_line
 
 # In the forms that vLLM 0.32 on CPU writes when a worker dies on the first request.
 VLLM = [

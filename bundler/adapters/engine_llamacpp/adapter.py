@@ -7,12 +7,14 @@ quantized KV cache needs flash attention. The default port has changed over time
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from zipfile import ZipFile
 
+from bundler.adapters.engine_llamacpp.runlog import read_log
 from bundler.domain.catalogue import finding
 from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.findings import Finding, Level
+from bundler.domain.running import Running
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
 from bundler.ports import Advice, Install, LaunchPlan, Situation
@@ -78,6 +80,10 @@ class LlamaCppEngine:
             what = f"{model.format} weights; llama.cpp reads GGUF"
             found.append(finding("format-mismatch", service.model, what))
         return Advice(findings=tuple(found))
+
+    def running(self, log: Iterable[str], metrics: str) -> Running:
+        """What the log says; /metrics is off by default, and tells nothing of it."""
+        return read_log(log)
 
 
 def _faults(service: Service, version: str) -> Iterator[Finding]:
