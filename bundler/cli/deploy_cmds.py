@@ -240,6 +240,7 @@ def start(
 ) -> None:
     """Start the current release's services; ready means that a real completion came back."""
     from bundler.deploy.install import current_release
+    from bundler.deploy.observing import observe
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
 
@@ -254,6 +255,10 @@ def start(
         return
     for state in states:
         say(f"{state.service}: ready after {state.ready_after_s} s at {state.url}", "bold green")
+    for one in observe(launcher, record):
+        say(f"{one.state.service}: {one.running.words()}")
+        for mismatch in one.mismatches:
+            say(f"WARNING {one.state.service}: {mismatch.words()}; `accept` fails it", "bold red")
 
 
 def stop(root: RootOption = None, json: JsonOption = False) -> None:

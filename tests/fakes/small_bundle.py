@@ -42,6 +42,7 @@ class SmallBundle:
     exclude: tuple[str, ...] = ()
     parity: int = 0
     sealable: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def out(self) -> Path:
@@ -69,7 +70,7 @@ class SmallBundle:
                     "package": "toy-engine",
                     "exclude": self.exclude,
                 },
-                "settings": {"args": self.args, "max_num_seqs": 8},
+                "settings": {"args": self.args, "max_num_seqs": 8, **self.settings},
                 "services": [{"name": "toy", "model": "toy", "port": self.port}],
                 "volumes": {
                     "size": self.volume_size,
