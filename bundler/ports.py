@@ -96,8 +96,8 @@ class CommandRunner(Protocol):
     def signal(self, pids: Sequence[int], *, kill: bool) -> None:
         """Ask processes to end, or kill them. Those that are gone already are fine."""
 
-    def port_is_free(self, port: int) -> bool:
-        """Whether nothing listens on 127.0.0.1:`port`."""
+    def port_is_free(self, host: str, port: int) -> bool:
+        """Whether nothing listens on `port` of an IP address of this host."""
 
 
 class ModelSource(Protocol):
@@ -280,6 +280,8 @@ class LaunchPlan:
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
     health_path: str = "/health"
+    key_variable: str = ""
+    """Variable in which the engine takes the API key that it asks its clients for."""
 
 
 @dataclass(frozen=True)

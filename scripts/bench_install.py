@@ -67,7 +67,9 @@ def _compare(demo: Path, work: Path, rounds: int) -> int:
         ))  # fmt: skip
         _fresh(release)
         times["airbundle install"].append(
-            _timed([sys.executable, "-m", "bundler", "install", "--quiet", "--root", str(root.path)])
+            _timed(
+                [sys.executable, "-m", "bundler", "install", "--quiet", "--root", str(root.path)]
+            )
         )
     return _show(times)
 
@@ -93,7 +95,9 @@ def _show(times: dict[str, list[float]]) -> int:
         print(f"  {name:<20}" + "".join(f"{seconds:>8.2f} s" for seconds in all_of_it))
     ratio = min(times["airbundle install"]) / min(times["bare uv"])
     held = ratio <= LIMIT
-    print(f"  airbundle install over bare uv: {ratio:.2f}x  {'at most' if held else 'NOT'} {LIMIT}x")
+    print(
+        f"  airbundle install over bare uv: {ratio:.2f}x  {'at most' if held else 'NOT'} {LIMIT}x"
+    )
     return 0 if held else 1
 
 

@@ -70,7 +70,7 @@ def accept(
     record = run_acceptance(
         states=tuple(running[service.name] for service in release.services),
         verified=verified,
-        chat=wiring.chat(),
+        chat=wiring.chat(place),
         clock=wiring.clock(),
         progress=progress(quiet=quiet or json),
         host=wiring.host().facts(),

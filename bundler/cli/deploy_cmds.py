@@ -255,6 +255,8 @@ def start(
         return
     for state in states:
         say(f"{state.service}: ready after {state.ready_after_s} s at {state.url}", "bold green")
+        if place.api_key(state.port).is_file():
+            say(f"{state.service}: its clients need the API key in {place.api_key(state.port)}")
     for one in observe(launcher, record):
         say(f"{one.state.service}: {one.running.words()}")
         for mismatch in one.mismatches:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bundler.deploy.apikeys import make_key
 from bundler.deploy.enginelog import first_words, last_words, telling_line
 from bundler.deploy.root import Root
 from bundler.domain.facts import ReleaseRecord, ServiceState
@@ -88,8 +89,9 @@ class Launcher:
                     f"{service.name} runs already (process {state.pid}, {state.url})",
                     hint="Stop it first: airbundle stop --root ROOT",
                 )
-            if state is None and not self.runner.port_is_free(service.port):
-                raise PortInUseError(f"{service.name}: port {service.port} on 127.0.0.1 is in use")
+            if state is None and not self.runner.port_is_free(service.host, service.port):
+                where = f"port {service.port} on {service.host}"
+                raise PortInUseError(f"{service.name}: {where} is in use, or not of this host")
         states: list[ServiceState] = []
         try:
             for service in record.services:
@@ -167,7 +169,7 @@ class Launcher:
         for name in ("home", "xdg", "config"):
             self.root.make(folder / "cache" / service.name / name)
         self.root.make(self.root.state(service.name).parent)
-        env = {**_inherited(), **plan.env}
+        env = {**_inherited(), **plan.env, **self._key(service, plan)}
         pid = self.runner.spawn(plan.argv, env=env, cwd=folder, log=log)
         state = ServiceState(
             service=service.name,
@@ -177,7 +179,7 @@ class Launcher:
             boot=self.runner.boot(),
             health_path=plan.health_path,
             port=service.port,
-            url=f"http://127.0.0.1:{service.port}",
+            url=service.url,
             argv=plan.argv,
             env=plan.env,
             started=self.clock.now(),
@@ -207,7 +209,11 @@ class Launcher:
         if not service.gpus:
             return plan
         visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, service.gpus))}
-        return LaunchPlan(plan.argv, {**visible, **plan.env}, plan.health_path)
+        return replace(plan, env={**visible, **plan.env})
+
+    def _key(self, service: Service, plan: LaunchPlan) -> dict[str, str]:
+        """For the engine's environment alone: what is recorded ends in receipts."""
+        return {plan.key_variable: make_key(self.root, service)} if service.guarded else {}
 
     def running(self, state: ServiceState, engine: EngineAdapter) -> Running:
         """Which kernels a service says that it runs, by its log and, while it lives, its metrics."""

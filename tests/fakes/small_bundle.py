@@ -43,6 +43,7 @@ class SmallBundle:
     parity: int = 0
     sealable: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
+    services: tuple[dict[str, Any], ...] = ()
 
     @property
     def out(self) -> Path:
@@ -71,7 +72,7 @@ class SmallBundle:
                     "exclude": self.exclude,
                 },
                 "settings": {"args": self.args, "max_num_seqs": 8, **self.settings},
-                "services": [{"name": "toy", "model": "toy", "port": self.port}],
+                "services": self.services or [{"name": "toy", "model": "toy", "port": self.port}],
                 "volumes": {
                     "size": self.volume_size,
                     "parity": self.parity,

@@ -33,6 +33,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        key = os.environ.get("LLAMA_API_KEY")
+        if key and self.headers.get("Authorization") != f"Bearer {key}":
+            self.send_error(401, "Invalid API Key")
+            return
         if "--die-on-first-request" in sys.argv:
             print("RuntimeError: Unexpected head dim size, 32", flush=True)
             os._exit(1)
@@ -89,4 +93,4 @@ def main():
         print(f"llama_kv_cache: size =    1.00 MiB (  4096 cells,   2 layers,  8/1 seqs), K ({kv}):"
               f"    0.50 MiB, V ({kv}):    0.50 MiB", flush=True)  # fmt: skip
     ThreadingHTTPServer.daemon_threads = True
-    ThreadingHTTPServer(("127.0.0.1", int(option("--port"))), Handler).serve_forever()
+    ThreadingHTTPServer((option("--host"), int(option("--port"))), Handler).serve_forever()

@@ -26,7 +26,7 @@ _UNQUANTIZED = ("auto", "f32", "f16", "bf16")
 _VLLM_NAMES = {"bfloat16": "bf16", "float16": "f16", "nvfp4": "q4_0"}
 # Flag that airbundle renders -> key of the spec.
 _OWN = {
-    "-m": "services[].model", "--model": "services[].model", "--host": "",
+    "-m": "services[].model", "--model": "services[].model", "--host": "services[].host",
     "--port": "services[].port", "-a": "services[].name", "--alias": "services[].name",
     "-np": "settings.max_num_seqs", "--parallel": "settings.max_num_seqs",
     "-c": "settings.max_model_len", "--ctx-size": "settings.max_model_len",
@@ -42,14 +42,14 @@ class LlamaCppEngine:
     """Command line and environment of llama-server."""
 
     def plan(self, install: Install, service: Service) -> LaunchPlan:
-        """Start the OpenAI-compatible server on 127.0.0.1."""
+        """Start the OpenAI-compatible server."""
         self.check(service, install.engine_version)
         settings = service.settings or Settings()
         slots = settings.max_num_seqs or 1
         argv = [
             _server(install),
             "-m", _model(install, service),
-            "--host", "127.0.0.1", "--port", str(service.port),
+            "--host", service.host, "--port", str(service.port),
             "--alias", service.name,
             "-np", str(slots),
         ]  # fmt: skip
@@ -63,7 +63,7 @@ class LlamaCppEngine:
             **{name: str(install.cache_dir / folder) for name, folder in _CACHES.items()},
             **settings.env,
         }
-        return LaunchPlan(argv=(*argv, *settings.args), env=env)
+        return LaunchPlan(argv=(*argv, *settings.args), env=env, key_variable="LLAMA_API_KEY")
 
     def check(self, service: Service, version: str) -> None:
         """Refuse settings that llama.cpp does not know."""
@@ -142,7 +142,7 @@ def _arguments(service: Service) -> Iterator[Finding]:
                 "flag-clash",
                 service.name,
                 f"settings.args {word}: airbundle sets it as well, and this one wins",
-                fix=f"Use {key} instead." if key else "Leave it out; services listen on 127.0.0.1.",
+                fix=f"Use {key} instead.",
                 level=Level.ERROR if word in _IDENTITY else None,
             )
     attention = [
