@@ -6,13 +6,12 @@ the first request.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.deploy.apikeys import make_key
 from bundler.deploy.enginelog import first_words, last_words, telling_line
+from bundler.deploy.preparing import Start, prepare
 from bundler.deploy.root import Root
 from bundler.domain.facts import ReleaseRecord, ServiceState
 from bundler.domain.running import Running
@@ -25,8 +24,6 @@ from bundler.ports import (
     Clock,
     CommandRunner,
     EngineAdapter,
-    Install,
-    LaunchPlan,
     Progress,
 )
 
@@ -37,10 +34,6 @@ TELL_EVERY_S = 15.0
 LOOK_EVERY_S = 1.0
 LAST_WORDS = 15
 LONGEST_LINE = 500
-# What an engine may inherit. Proxies, pip, uv, Python and Hub settings of the operator's shell stay
-# out: they make a service work here today and fail at the next boot.
-_INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME")
-_INHERITED_PREFIXES = ("CUDA_", "NVIDIA_", "NCCL_", "LD_LIBRARY_PATH", "OMP_", "VK_", "OPENBLAS_")
 
 
 @dataclass(frozen=True)
@@ -161,29 +154,9 @@ class Launcher:
         return True
 
     def _spawn(self, folder: Path, record: ReleaseRecord, service: Service) -> ServiceState:
-        plan = self._plan(folder, record, service)
-        log = self.root.log(service.name)
-        self.root.make(log.parent)
-        with disk_errors("writing", log):
-            log.write_bytes(b"")
-        for name in ("home", "xdg", "config"):
-            self.root.make(folder / "cache" / service.name / name)
-        self.root.make(self.root.state(service.name).parent)
-        env = {**_inherited(), **plan.env, **self._key(service, plan)}
-        pid = self.runner.spawn(plan.argv, env=env, cwd=folder, log=log)
-        state = ServiceState(
-            service=service.name,
-            bundle_id=record.bundle_id,
-            pid=pid,
-            start_ticks=self.runner.start_ticks(pid) or 0,
-            boot=self.runner.boot(),
-            health_path=plan.health_path,
-            port=service.port,
-            url=service.url,
-            argv=plan.argv,
-            env=plan.env,
-            started=self.clock.now(),
-        )
+        start = prepare(self.root, folder, record, service, self.engines[record.engine_name]())
+        pid = self.runner.spawn(start.plan.argv, env=start.env, cwd=folder, log=start.log)
+        state = self.state_of(start, record, pid)
         try:
             self.root.write(self.root.state(service.name), to_bytes(state))
         except BaseException:
@@ -192,28 +165,21 @@ class Launcher:
             raise
         return state
 
-    def _plan(self, folder: Path, record: ReleaseRecord, service: Service) -> LaunchPlan:
-        model = folder / "models" / service.model
-        install = Install(
-            python=folder / record.python,
-            programs=tuple(sorted((folder / record.python).parent.iterdir())),
-            model=model,
-            model_files=tuple(
-                sorted(p.relative_to(model).as_posix() for p in model.rglob("*") if p.is_file())
-            ),
-            cache_dir=folder / "cache" / service.name,
-            engine_version=record.engine_version,
-            distribution=record.engine_name,
+    def state_of(self, start: Start, record: ReleaseRecord, pid: int) -> ServiceState:
+        """The record of a process that was started so."""
+        return ServiceState(
+            service=start.service.name,
+            bundle_id=record.bundle_id,
+            pid=pid,
+            start_ticks=self.runner.start_ticks(pid) or 0,
+            boot=self.runner.boot(),
+            health_path=start.plan.health_path,
+            port=start.service.port,
+            url=start.service.url,
+            argv=start.plan.argv,
+            env=start.plan.env,
+            started=self.clock.now(),
         )
-        plan = self.engines[record.engine_name]().plan(install, service)
-        if not service.gpus:
-            return plan
-        visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, service.gpus))}
-        return replace(plan, env={**visible, **plan.env})
-
-    def _key(self, service: Service, plan: LaunchPlan) -> dict[str, str]:
-        """For the engine's environment alone: what is recorded ends in receipts."""
-        return {plan.key_variable: make_key(self.root, service)} if service.guarded else {}
 
     def running(self, state: ServiceState, engine: EngineAdapter) -> Running:
         """Which kernels a service says that it runs, by its log and, while it lives, its metrics."""
@@ -292,11 +258,3 @@ class Launcher:
             hint=f"The whole log: {self.root.log(state.service)}",
             details=[line[:LONGEST_LINE] for line in words[-LAST_WORDS:]],
         )
-
-
-def _inherited() -> dict[str, str]:
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
-    }
