@@ -26,6 +26,7 @@ SIGNATURES: tuple[Signature, ...] = tuple(row for _, rows in GROUPS for row in r
 # vLLM's longest known message lists every architecture after the words that matter.
 LONGEST_LOOKED_AT = 2000
 LONGEST_VALUE = 160
+LONGEST_LINE = 300
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,13 @@ def _told(signature: Signature, groups: tuple[str | None, ...], line: str) -> Di
     found = [_plain(group) for group in groups if group is not None]
     values = found + ["?"] * (len(groups) - len(found))
     return Diagnosis(
-        signature.name, signature.meaning.format(*values), signature.fix, _plain(line.strip())
+        signature.name,
+        signature.meaning.format(*values),
+        signature.fix,
+        _plain(line.strip(), LONGEST_LINE),
     )
 
 
-def _plain(text: str) -> str:
+def _plain(text: str, longest: int = LONGEST_VALUE) -> str:
     """A piece of a log, fit for a terminal: nothing that moves the cursor, and not long."""
-    return "".join(c if c.isprintable() else " " for c in text)[:LONGEST_VALUE].strip()
+    return "".join(c if c.isprintable() else " " for c in text[:longest]).strip()

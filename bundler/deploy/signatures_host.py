@@ -86,7 +86,7 @@ GPU: tuple[Signature, ...] = (
         "Enlarge /dev/shm (mount -o remount,size=16G /dev/shm), remove stale /dev/shm/nccl-* files, or set"
         " NCCL_SHM_DISABLE: 1 in settings.env.",
         "nccl src/misc/shmutils.cc, vllm#11054", rank=CAUSE, warned=True),
-    row("nccl", r"NCCL error[^:]{0,20}:.{0,160}?(unhandled (?:system|cuda) error|internal error|remote process exited)",
+    row("nccl", r"NCCL error.{0,160}?(unhandled (?:system|cuda) error|internal error|remote process exited)",
         "the GPUs of one service cannot talk to each other: {0}",
         "Set NCCL_DEBUG: INFO in settings.env and look at the lines before; `airbundle preflight` shows the"
         " links. A settings.tensor_parallel of 1 needs none.",

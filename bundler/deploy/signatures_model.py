@@ -35,8 +35,8 @@ MEMORY: tuple[Signature, ...] = (
         "the GPU's memory ran out while warming up with {0} requests at once",
         "Lower settings.max_num_seqs or settings.gpu_memory_utilization.",
         "vllm/v1/worker/gpu_model_runner.py", rank=CAUSE),
-    row("gpu-oom", r"CUDA out of memory\.?(?: Tried to allocate ([\d.]+ [KMG]iB))?|torch\.OutOfMemoryError"
-        r"|CUDA error: out of memory",
+    row("gpu-oom", r"CUDA out of memory\.?(?: Tried to allocate ([\d.]+ [KMG]iB))?|CUDA error: out of memory"
+        r"|torch\.(?:cuda\.)?OutOfMemoryError(?!: CUDA out)",
         "the GPU's memory ran out (wanted: {0})",
         "Lower settings.max_num_seqs, settings.max_model_len or settings.gpu_memory_utilization, or raise"
         " settings.tensor_parallel; `airbundle preflight` names what else holds memory there.",
