@@ -7,11 +7,11 @@ from bundler.deploy.signature import CAUSE, CONSEQUENCE, Signature, row
 COMPILERS: tuple[Signature, ...] = (
     row("nvcc-missing", r"Could not find nvcc|CUDA_HOME environment variable is not set"
         r"|No such file or directory: '(?:[^']{0,120}/)?nvcc'|(?:^|[ /])nvcc: (?:command )?not found"
-        r"|Assertion error \(csrc/.{0,160}nvcc",
+        r"|assert cuda_home is not None",
         "the engine wants to compile a CUDA kernel here, and there is no nvcc",
         "`airbundle plan` finds it before the trip and adds what spares it; else set settings.kernel: triton,"
         " --gdn-prefill-backend triton in settings.args, VLLM_USE_FLASHINFER_SAMPLER: 0 in settings.env.",
-        "flashinfer/jit/cpp_ext.py, torch/utils/cpp_extension.py, vllm#49497", rank=CAUSE),
+        "flashinfer/jit/cpp_ext.py, torch/utils/cpp_extension.py, deep_gemm/__init__.py, vllm#49497", rank=CAUSE),
     row("ninja-missing", r"Ninja is required to load C\+\+ extensions|No such file or directory: 'ninja'",
         "the engine wants to compile a kernel here, and there is no ninja",
         "Add ninja to engine.requirements in the spec, or switch off what compiles (see `airbundle plan`).",

@@ -82,7 +82,7 @@ MODEL: tuple[Signature, ...] = (
         "a safetensors file is cut short or is none ({0})",
         "Run `airbundle verify --quick` here; when the files are as they were built, fetch the model again.",
         "safetensors/src/tensor.rs", rank=CAUSE),
-    row("gguf-broken", r"gguf_init_from_\w{1,20}: (invalid magic [^,]{1,60}|failed to read \w{1,40})",
+    row("gguf-broken", r"gguf_init_from_\w{1,20}: (invalid magic [^,]{1,60}|failed to read [\w -]{1,40})",
         "the model file is no whole GGUF: {0}",
         "Run `airbundle verify --quick` here; when the file is as it was built, fetch the model again.",
         "ggml/src/gguf.cpp", engine="llama.cpp", rank=CAUSE),
@@ -140,8 +140,7 @@ SETTINGS: tuple[Signature, ...] = (
         "no attention backend serves this model with KV-cache type {1} on this GPU",
         "Set settings.kv_cache_dtype: auto, or drop --attention-backend from settings.args.",
         "vllm/platforms/cuda.py", rank=CAUSE),
-    row("deepgemm-absent", r"DeepGEMM backend is not available or outdated"
-        r"|DeepGEMM(?: MoE)? (?:backend )?.{0,60}requested but .{0,60}not available",
+    row("deepgemm-absent", r"DeepGEMM backend is not available or outdated",
         "DeepGEMM was asked for, and the bundle has none that works",
         "Set settings.kernel: triton, or VLLM_USE_DEEP_GEMM: 0 in settings.env; `airbundle plan` says whether"
         " the engine's wheel holds DeepGEMM.",

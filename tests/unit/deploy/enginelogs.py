@@ -50,7 +50,7 @@ SAMPLES: list[tuple[str, list[str], str]] = [
     ("gguf-broken", ["gguf_init_from_file_impl: invalid magic characters: 'vers', expected 'GGUF'",
                      "llama_model_load: error loading model: llama_model_loader: failed to load model from m.gguf"],
      "invalid magic"),
-    ("gguf-broken", ["gguf_init_from_file: failed to read header"], "failed to read"),
+    ("gguf-broken", ["gguf_init_from_file_impl: failed to read key-value pairs"], "key-value pairs"),
     ("gguf-truncated", ["llama_model_load: error loading model: tensor 'blk.54.ffn_down_exps.weight' data is not within"
                         " the file bounds, model is corrupted or incomplete"], "blk.54"),
     ("gguf-tensor", ["llama_model_load: error loading model: missing tensor 'blk.64.attn_norm.weight'"], "blk.64"),
@@ -88,6 +88,7 @@ SAMPLES: list[tuple[str, list[str], str]] = [
     ("nvcc-missing", ["OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root."],
      "no nvcc"),
     ("nvcc-missing", ["/bin/sh: 1: /usr/local/cuda/bin/nvcc: not found"], "no nvcc"),
+    ("nvcc-missing", ["    assert cuda_home is not None", "AssertionError"], "no nvcc"),
     ("ninja-missing", ["RuntimeError: Ninja is required to load C++ extensions"], "no ninja"),
     ("ninja-missing", ["FileNotFoundError: [Errno 2] No such file or directory: 'ninja'"], "no ninja"),
     ("compiler-missing", ["RuntimeError: Failed to find C compiler. Please specify via CC environment variable or set"
