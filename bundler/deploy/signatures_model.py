@@ -108,8 +108,8 @@ MODEL: tuple[Signature, ...] = (
         r"|We couldn't connect to '(https?://[^']{1,80})'|Failed to resolve '([\w.-]{1,80})'"
         r"|OfflineModeIsEnabled",
         "the engine looked for a file on the Hub, and there is no network ({0})",
-        "`airbundle plan` finds what is looked up: carry it (`models`, `include`) and name it by its folder"
-        " in settings.args.",
+        "The lines before name the file: carry it (`models`, `include`) and name it by its folder in"
+        " settings.args; `airbundle plan` finds the known look-ups before the trip.",
         "huggingface_hub/file_download.py, transformers/utils/hub.py"),
 )  # fmt: skip
 
@@ -120,7 +120,8 @@ SETTINGS: tuple[Signature, ...] = (
         "Python's argparse, vllm/utils/argparse_utils.py", rank=CAUSE),
     row("args-llama", r"error: (invalid argument: .{1,160})|error while handling argument (\"[^\"]{1,80}\".{0,160})",
         "llama-server refuses its command line: {0}",
-        "Correct settings.args in the spec; `airbundle plan` knows the flags of this engine version.",
+        "Correct settings.args (or settings.kv_cache_dtype) in the spec; `llama-server --help` lists what this"
+        " version takes.",
         "llama.cpp common/arg.cpp", engine="llama.cpp", rank=CAUSE),
     row("tp-heads", r"[Tt]otal number of attention heads \((\d+)\) must be divisible by tensor parallel size"
         r" \((\d+)\)",
