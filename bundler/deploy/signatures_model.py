@@ -66,7 +66,7 @@ MODEL: tuple[Signature, ...] = (
         "vllm/model_executor/models/registry.py", rank=CAUSE),
     row("arch-llama", r"unknown model architecture: '([^']{1,80})'",
         "this llama.cpp does not know the model's architecture {0}",
-        "Build the bundle with a newer engine version; `airbundle plan` says which one knows it.",
+        "Build the bundle with a newer engine version.",
         "llama.cpp src/llama-model.cpp", engine="llama.cpp", rank=CAUSE),
     row("max-len-over", r"User-specified max_model_len \((\d+)\) is greater than the derived max_model_len"
         r" \(([^)]{1,120})\)?",
