@@ -32,7 +32,8 @@ COMPILERS: tuple[Signature, ...] = (
 LIBRARIES: tuple[Signature, ...] = (
     row("cudart-missing", r"(libcudart\.so\.[\d.]{1,12}): cannot open shared object file",
         "the engine was built for another CUDA than the one in the bundle: {0} is missing",
-        "Build the bundle with an engine and torch of one CUDA version; `airbundle plan` compares them.",
+        "Build the bundle with an engine and torch of one CUDA version; `airbundle plan` names"
+        " libraries that no wheel brings.",
         "vllm#31018, vllm#52300", rank=CAUSE, warned=True),
     row("library-missing", r"([\w.+-]{1,80}\.so[\d.]{0,16}): cannot open shared object file",
         "the library {0} is missing on the host",
@@ -72,8 +73,7 @@ GPU: tuple[Signature, ...] = (
         "NVML error strings", engine="both", rank=CAUSE, warned=True),
     row("no-kernel-image", r"no kernel image is available for execution on the device",
         "the engine holds no code for this GPU's compute capability",
-        "Build the bundle with an engine version that supports this GPU; `airbundle plan` compares them for"
-        " target.gpus.",
+        "Build the bundle with an engine version, or a package of it, that is made for this GPU.",
         "CUDA error strings, vllm#18835", engine="both", rank=CAUSE),
     row("no-gpu", r"No CUDA GPUs are available|Failed to infer device type|no CUDA-capable device is detected"
         r"|Found no NVIDIA driver on your system",

@@ -66,7 +66,7 @@ MODEL: tuple[Signature, ...] = (
         "vllm/model_executor/models/registry.py", rank=CAUSE),
     row("arch-llama", r"unknown model architecture: '([^']{1,80})'",
         "this llama.cpp does not know the model's architecture {0}",
-        "Build the bundle with a newer engine version; `airbundle plan` says which one knows it.",
+        "Build the bundle with a newer engine version.",
         "llama.cpp src/llama-model.cpp", engine="llama.cpp", rank=CAUSE),
     row("max-len-over", r"User-specified max_model_len \((\d+)\) is greater than the derived max_model_len"
         r" \(([^)]{1,120})\)?",
@@ -86,6 +86,10 @@ MODEL: tuple[Signature, ...] = (
         "the model file is no whole GGUF: {0}",
         "Run `airbundle verify --quick` here; when the file is as it was built, fetch the model again.",
         "ggml/src/gguf.cpp", engine="llama.cpp", rank=CAUSE),
+    row("gguf-unreadable", r"failed to open GGUF file '([^']{1,200})' \(([\w ]{1,60})\)",
+        "the model file {0} cannot be opened: {1}",
+        "Run `airbundle verify --quick` here; `airbundle install` repairs a release that was moved or changed.",
+        "ggml/src/gguf.cpp", engine="llama.cpp", rank=CAUSE),
     row("gguf-truncated", r"tensor '([^']{1,120})' data is not within the file bounds",
         "the GGUF file is cut short: tensor {0} lies past its end",
         "Run `airbundle verify --quick` here; when the file is as it was built, fetch the model again.",
@@ -104,8 +108,8 @@ MODEL: tuple[Signature, ...] = (
         r"|We couldn't connect to '(https?://[^']{1,80})'|Failed to resolve '([\w.-]{1,80})'"
         r"|OfflineModeIsEnabled",
         "the engine looked for a file on the Hub, and there is no network ({0})",
-        "`airbundle plan` finds what is looked up: carry it (`models`, `include`) and name it by its folder"
-        " in settings.args.",
+        "The lines before name the file: carry it (`models`, `include`) and name it by its folder in"
+        " settings.args; `airbundle plan` finds the known look-ups before the trip.",
         "huggingface_hub/file_download.py, transformers/utils/hub.py"),
 )  # fmt: skip
 
@@ -116,7 +120,8 @@ SETTINGS: tuple[Signature, ...] = (
         "Python's argparse, vllm/utils/argparse_utils.py", rank=CAUSE),
     row("args-llama", r"error: (invalid argument: .{1,160})|error while handling argument (\"[^\"]{1,80}\".{0,160})",
         "llama-server refuses its command line: {0}",
-        "Correct settings.args in the spec; `airbundle plan` knows the flags of this engine version.",
+        "Correct settings.args (or settings.kv_cache_dtype) in the spec; `llama-server --help` lists what this"
+        " version takes.",
         "llama.cpp common/arg.cpp", engine="llama.cpp", rank=CAUSE),
     row("tp-heads", r"[Tt]otal number of attention heads \((\d+)\) must be divisible by tensor parallel size"
         r" \((\d+)\)",

@@ -51,6 +51,8 @@ SAMPLES: list[tuple[str, list[str], str]] = [
                      "llama_model_load: error loading model: llama_model_loader: failed to load model from m.gguf"],
      "invalid magic"),
     ("gguf-broken", ["gguf_init_from_file_impl: failed to read key-value pairs"], "key-value pairs"),
+    ("gguf-unreadable", ["0.00.008.400 E gguf_init_from_file: failed to open GGUF file '/m.gguf' (No such file or"
+                         " directory)"], "/m.gguf cannot be opened: No such file"),
     ("gguf-truncated", ["llama_model_load: error loading model: tensor 'blk.54.ffn_down_exps.weight' data is not within"
                         " the file bounds, model is corrupted or incomplete"], "blk.54"),
     ("gguf-tensor", ["llama_model_load: error loading model: missing tensor 'blk.64.attn_norm.weight'"], "blk.64"),
