@@ -42,8 +42,8 @@ def accept(
     Exit code 0: PASS, 10: FAIL, 11: INCONCLUSIVE.
     """
     from bundler.accept.pipeline import accept as run_acceptance
-    from bundler.deploy.install import current_release
     from bundler.deploy.observing import observe
+    from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
     from bundler.format.codec import to_bytes

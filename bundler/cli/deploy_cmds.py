@@ -239,7 +239,7 @@ def start(
     quiet: QuietOption = False,
 ) -> None:
     """Start the current release's services; ready means that a real completion came back."""
-    from bundler.deploy.install import current_release
+    from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
 

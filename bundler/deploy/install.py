@@ -15,7 +15,9 @@ from pathlib import Path
 from bundler.deploy.importing import missing_volumes
 from bundler.deploy.interpreter import find_python
 from bundler.deploy.needs import check_glibc
+from bundler.deploy.releases import read_release
 from bundler.deploy.root import RELEASE_FILE, Root
+from bundler.deploy.switching import switch
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.manifest import Entry, VerifiedManifest
 from bundler.errors import (
@@ -27,7 +29,7 @@ from bundler.errors import (
     disk_errors,
 )
 from bundler.format.blocks import content_id
-from bundler.format.codec import from_bytes, to_bytes
+from bundler.format.codec import to_bytes
 from bundler.format.drift import drifted_entries
 from bundler.ports import Clock, CommandRunner, Completed, Progress
 
@@ -40,32 +42,6 @@ _GAPS = (
     r"Because there are no versions of ([\w.-]+)",
     r"Because only ([\w.-]+)(?:[\[{].*?[\]}])?<\S+ is available",
 )
-
-
-def read_release(folder: Path) -> ReleaseRecord | None:
-    """The record of an installed release; None when it is not (wholly) installed."""
-    path = folder / RELEASE_FILE
-    return from_bytes(ReleaseRecord, path.read_bytes(), str(path)) if path.is_file() else None
-
-
-def current_release(root: Root) -> tuple[Path, ReleaseRecord]:
-    """Folder and record of the release in use.
-
-    Raises:
-        StateError: none is installed.
-    """
-    folder = root.current.resolve()
-    record = read_release(folder) if root.current.is_symlink() else None
-    if record is None:
-        raise StateError(
-            f"{root.path}: no release is installed", hint="Run: airbundle install --root ROOT"
-        )
-    if record.root != str(root.path):
-        raise StateError(
-            f"{root.path}: this root was moved here from {record.root}; its programs do not start",
-            hint="Run `airbundle install` again: it makes the release anew from the store.",
-        )
-    return folder, record
 
 
 @dataclass(frozen=True)
@@ -109,7 +85,7 @@ class Installer:
             except BaseException:
                 _remove(folder)
                 raise
-        self._make_current(folder)
+        switch(self.root, verified.bundle_id)
         return record
 
     def _install_into(self, folder: Path, verified: VerifiedManifest) -> ReleaseRecord:
@@ -196,13 +172,6 @@ class Installer:
         shutil.rmtree(cache, ignore_errors=True)
         if done.returncode != 0:
             raise _uv_error(verified.bundle_id, folder, done)
-
-    def _make_current(self, folder: Path) -> None:
-        temporary = self.root.current.with_name("current.new")
-        with disk_errors("switching", self.root.current):
-            temporary.unlink(missing_ok=True)
-            temporary.symlink_to(Path("releases") / folder.name)
-            temporary.replace(self.root.current)
 
 
 def _clean() -> dict[str, str | None]:
