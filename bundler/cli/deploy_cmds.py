@@ -264,10 +264,7 @@ def stop(root: RootOption = None, json: JsonOption = False) -> None:
     if not place.path.is_dir():
         raise StateError(f"{place.path}: no such folder", hint="Nothing was imported there yet.")
     launcher = wiring.launcher(place, progress(quiet=True))
-    stopped = []
-    for state in launcher.states():
-        launcher.stop(state)
-        stopped.append(state.service)
+    stopped = launcher.stop_all()
     if json:
         show_json({"stopped": stopped})
         return

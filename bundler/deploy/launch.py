@@ -79,7 +79,7 @@ class Launcher:
             raise
 
     def _spawn_all(self, folder: Path, record: ReleaseRecord) -> list[ServiceState]:
-        left = {s.service: s for s in self.states() if self._members(s)}
+        left = {state.service: state for state in self.living()}
         wanted = [left.get(service.name) for service in record.services]
         complete = all(state and state.ready_after_s is not None for state in wanted)
         for service, state in zip(record.services, wanted, strict=True):
@@ -114,6 +114,17 @@ class Launcher:
                 raise StateError(
                     f"{cause}", hint=f"End the engine by hand if it runs, then remove {path}."
                 ) from cause
+
+    def living(self) -> list[ServiceState]:
+        """Recorded services of which a process is left, of whatever release."""
+        return [state for state in self.states() if self._members(state)]
+
+    def stop_all(self) -> list[str]:
+        """Stop every recorded service; gives their names."""
+        states = list(self.states())
+        for state in states:
+            self.stop(state)
+        return [state.service for state in states]
 
     def alive(self, state: ServiceState) -> bool:
         """Whether the very process that was started still runs."""
