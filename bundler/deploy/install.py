@@ -65,9 +65,19 @@ class Installer:
             InstallError: uv could not install; the old release stays in use.
         """
         with self.root.alone():
-            return self._install(verified)
+            record = self.prepare(verified)
+            switch(self.root, verified.bundle_id)
+            # An upgrade that was interrupted before has no way back any more.
+            with disk_errors("removing", self.root.upgrade):
+                self.root.upgrade.unlink(missing_ok=True)
+        return record
 
-    def _install(self, verified: VerifiedManifest) -> ReleaseRecord:
+    def prepare(self, verified: VerifiedManifest) -> ReleaseRecord:
+        """Install an imported bundle beside the release in use. Raises as `install` does."""
+        with self.root.alone():
+            return self._prepare(verified)
+
+    def _prepare(self, verified: VerifiedManifest) -> ReleaseRecord:
         missing = missing_volumes(self.root, verified)
         if missing:
             raise StateError(
@@ -85,7 +95,6 @@ class Installer:
             except BaseException:
                 _remove(folder)
                 raise
-        switch(self.root, verified.bundle_id)
         return record
 
     def _install_into(self, folder: Path, verified: VerifiedManifest) -> ReleaseRecord:

@@ -22,6 +22,15 @@ class ReleaseRecord(Record):
     services: tuple[Service, ...]
 
 
+class UpgradeRecord(Record):
+    """Written before a change of releases stops what serves, gone when the change has ended."""
+
+    bundle_id: str = Field(description="The release that is to serve.")
+    current: str | None = Field(description="The release in use before.")
+    previous: str | None = Field(description="The release in use before that.")
+    served: bool = Field(description="Whether services ran before.")
+
+
 class ServiceState(Record):
     """A started engine process."""
 
