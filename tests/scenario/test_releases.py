@@ -1,0 +1,252 @@
+"""Several releases side by side: switching, going back, removing, checking; with real engines."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundler.cli.app import run
+from tests.fakes.site import Site, gone
+
+WISH = {
+    "expected": [{"concurrency": 4, "metric": "output_tokens_per_s", "min": 1e9, "source": "w"}]
+}
+
+
+def answers(here: Site) -> bool:
+    """Ask the engine itself."""
+    body = json.dumps({"model": "toy", "messages": [], "max_tokens": 4}).encode()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{here.small.port}/v1/chat/completions",
+        data=body,
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return bool(json.load(answer)["choices"][0]["message"]["content"] == "pong")
+    except OSError:
+        return False
+
+
+def ids(here: Site) -> dict[str, str]:
+    """Which release is used as what."""
+    found = here.json("releases")["releases"]
+    return {one["use"]: one["bundle_id"] for one in found if one["use"]}
+
+
+def pair(site: Any, *args: str, serve: bool = True, **changes: Any) -> tuple[Site, str, str]:
+    """A root with an old release that serves, and a new bundle that came in; their ids."""
+    old = site("--slot", "old")
+    old.up()
+    if serve:
+        old.do("start", "--quiet")
+    new = site(*args, "--slot", "new", **changes)
+    new.bring()
+    before, after = (b["bundle_id"] for b in new.json("status")["bundles"])
+    return new, before, after
+
+
+def test_an_upgrade_that_crashes_on_the_first_request_brings_the_old_one_back(site: Any) -> None:
+    here, before, after = pair(site, "--die-on-first-request")
+    began = time.monotonic()
+    said = here.do("upgrade", "--quiet", code=13)
+    assert time.monotonic() - began < 30
+    assert "healthy on /health and died on the first request" in said
+    assert f"{before} serves again" in said
+    assert answers(here)
+    assert ids(here) == {"current": before}
+    [service] = here.json("status")["services"]
+    assert (service["bundle_id"], service["state"]) == (before, "ready")
+    assert not (here.root / "upgrade.json").exists()
+    assert after in [one["bundle_id"] for one in here.json("releases")["releases"]]
+
+
+def test_an_upgrade_that_passes_stays_and_rollback_goes_back_and_forth(site: Any) -> None:
+    here, before, after = pair(site)
+    done = here.json("upgrade", "--quiet")
+    assert (done["verdict"], done["current"], done["rolled_back"]) == ("PASS", after, False)
+    assert ids(here) == {"current": after, "previous": before}
+    assert f"{before} serves" in here.do("rollback", "--quiet")
+    assert answers(here)
+    assert ids(here) == {"current": before, "previous": after}
+    assert here.json("status")["services"][0]["bundle_id"] == before
+    here.do("stop")
+    assert "nothing serves" in here.do("rollback", "--quiet")
+    assert ids(here) == {"current": after, "previous": before}
+    assert here.json("status")["services"] == []
+
+
+def test_an_upgrade_that_fails_its_acceptance_is_taken_back(site: Any) -> None:
+    here, before, _ = pair(site, acceptance=WISH)
+    done = here.json("upgrade", "--quiet", code=10)
+    assert (done["verdict"], done["current"], done["rolled_back"]) == ("FAIL", before, True)
+    assert answers(here)
+    assert ids(here) == {"current": before}
+    assert done["serving"][0]["bundle_id"] == before
+
+
+@pytest.mark.slow
+def test_an_inconclusive_upgrade_stays_unless_strict(site: Any) -> None:
+    here, before, after = pair(site, acceptance={"requests": 20})
+    assert here.json("upgrade", "--quiet", "--strict", code=11)["current"] == before
+    assert answers(here)
+    assert here.json("upgrade", "--quiet", code=11)["current"] == after
+    assert answers(here)
+
+
+@pytest.mark.slow
+def test_a_failed_upgrade_of_what_did_not_serve_starts_nothing(site: Any) -> None:
+    here, before, _ = pair(site, "--die-at-start", serve=False)
+    said = here.do("upgrade", "--quiet", code=13)
+    assert f"{before} is in use again; nothing serves" in said
+    assert ids(here) == {"current": before}
+    assert here.json("status")["services"] == []
+
+
+@pytest.mark.slow
+def test_a_first_upgrade_that_fails_leaves_no_release_in_use(site: Any) -> None:
+    here = site("--die-at-start")
+    here.bring()
+    assert "no release is in use, as before" in here.do("upgrade", "--quiet", code=13)
+    assert ids(here) == {}
+
+
+def test_rollback_without_a_way_back_says_so(site: Any) -> None:
+    here = site()
+    here.do("rollback", code=17)
+    here.do("releases", code=17)
+    here.do("upgrade", code=17)
+    here.up()
+    assert "no previous release" in here.do("rollback", code=17)
+    [one] = here.json("releases")["releases"]
+    assert "in use already" in here.do("rollback", one["bundle_id"], code=17)
+    assert "in use already" in here.do("upgrade", code=17)
+    assert "small-0" not in here.do("rollback", "other-1", code=17)
+
+
+def test_a_rollback_that_does_not_start_brings_back_what_served(site: Any) -> None:
+    bad = site("--die-at-start")
+    bad.up()
+    good = site()
+    good.bring()
+    good.do("install", "--quiet")
+    good.do("start", "--quiet")
+    current = ids(good)["current"]
+    said = good.do("rollback", "--quiet", code=13)
+    assert f"{current} serves again" in said
+    assert answers(good)
+    assert ids(good)["current"] == current
+
+
+@pytest.mark.slow
+def test_what_was_revoked_does_not_come_back(site: Any, tmp_path: Path) -> None:
+    here, before, after = pair(site)
+    here.do("upgrade", "--quiet")
+    digest = json.loads((here.root / "releases" / before / "release.json").read_text())
+    keys, lists = tmp_path / "b0" / "keys", tmp_path / "lists"
+    words = ["--sign-with", str(keys / "k.key.pem"), "--reason", "hole", "--out", str(lists)]
+    assert run(["trust", "revoke", digest["manifest_sha256"], *words]) == 0
+    [statement] = lists.glob("revocations-*.json")
+    here.do("trust", "add", str(statement), "--key", str(keys / "k.pub.pem"))
+    assert "revoked" in here.do("rollback", "--quiet", code=8)
+    assert answers(here)
+    assert ids(here)["current"] == after
+
+
+def start_upgrade(here: Site) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "bundler", "upgrade", "--root", str(here.root), "--quiet"],
+        start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def engines(here: Site) -> list[int]:
+    """Every process that was started from this root, recorded or not."""
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = line.read_bytes()
+        except OSError:
+            continue
+        if f"{here.root}/releases/".encode() in words and b"llama-server" in words:
+            found.append(int(line.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["installing", "stopping", "starting", "judging"])
+def test_a_killed_upgrade_loses_nothing(site: Any, moment: str) -> None:
+    here, before, after = pair(site, *(["--slow-start"] if moment == "starting" else []))
+    process = start_upgrade(here)
+
+    def reached() -> bool:
+        state = here.root / "run" / "toy.json"
+        new = state.is_file() and after in state.read_text()
+        return {
+            "installing": (here.root / "releases" / after).is_dir(),
+            "stopping": (here.root / "upgrade.json").exists(),
+            "starting": new,
+            "judging": new
+            and "first_completion" in state.read_text()
+            and "pong" in state.read_text(),
+        }[moment]
+
+    while not reached():
+        assert process.poll() is None
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    unfinished = here.json("releases")["unfinished_upgrade"]
+    if moment == "installing":
+        assert unfinished is None
+        assert answers(here)
+        return
+    assert unfinished == after
+    assert f"{before} serves again" in here.do("rollback", "--quiet")
+    assert answers(here)
+    assert ids(here) == {"current": before}
+    here.do("stop")
+    assert not engines(here)
+
+
+@pytest.mark.slow
+def test_a_killed_upgrade_goes_on_with_the_same_command(site: Any) -> None:
+    here, before, after = pair(site, "--slow-start")
+    process = start_upgrade(here)
+    while (here.root / "current").readlink().name != after:
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    done = here.json("upgrade", "--quiet")
+    assert (done["verdict"], done["current"]) == ("PASS", after)
+    assert ids(here) == {"current": after, "previous": before}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_upgrade_that_is_ended_brings_the_old_one_back(
+    site: Any, number: signal.Signals
+) -> None:
+    here, before, after = pair(site, "--never-healthy")
+    process = start_upgrade(here)
+    state = here.root / "run" / "toy.json"
+    while not (state.is_file() and after in state.read_text()):
+        time.sleep(0.02)
+    pid = json.loads(state.read_text())["pid"]
+    time.sleep(0.3)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == {signal.SIGTERM: 143, signal.SIGINT: 130}[number]
+    assert f"{before} serves again" in said.decode()
+    assert gone(pid)
+    assert answers(here)
+    assert ids(here) == {"current": before}
