@@ -46,6 +46,33 @@ def restore(root: Root, links: Links) -> None:
                 link.unlink(missing_ok=True)
 
 
+def waits_for_its_place(root: Root, bundle_id: str) -> bool:
+    """Whether a kill came between the two renames of `exchange`."""
+    return read_release(root.again(bundle_id)) is not None and not root.release(bundle_id).exists()
+
+
+def exchange(root: Root, bundle_id: str) -> None:
+    """Put the release that was made anew in the place of the old one; a rerun ends what a kill left."""
+    old, new = root.release(bundle_id), root.again(bundle_id)
+    if old.exists():
+        move_aside(root, old)
+    with disk_errors("switching", old):
+        new.rename(old)
+        if not any(new.parent.iterdir()):
+            new.parent.rmdir()
+
+
+def move_aside(root: Root, folder: Path) -> Path:
+    """Move a release out of the way, where nothing takes it for one; `gc` removes what lies there."""
+    root.make(root.gone)
+    number = 0
+    while (target := root.gone / f"{folder.name}.{number}").exists():
+        number += 1
+    with disk_errors("removing", folder):
+        folder.rename(target)
+    return target
+
+
 def previous_release(root: Root) -> str:
     """The release to go back to.
 

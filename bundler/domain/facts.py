@@ -20,6 +20,9 @@ class ReleaseRecord(Record):
     engine_name: str
     engine_version: str
     services: tuple[Service, ...]
+    environment: dict[str, str] = Field(
+        {}, description="SHA-256 of the files that uv made the environment of, before any wheel."
+    )
 
 
 class UpgradeRecord(Record):
