@@ -33,6 +33,8 @@ _MAX_RECORD = 64 * 2**20
 _WHEELS = "wheels/"
 # Written by the running engine and by Python.
 _OWN = ("cache", RELEASE_FILE)
+# uv's, and empty.
+_LOCK = ".lock"
 
 
 def digests_below(folder: Path) -> dict[str, str]:
@@ -144,6 +146,7 @@ def check_installed(
             and path not in set(placed.values())
             and not own & {path, *path.parents}
             and not _is_bytecode(path)
+            and not (path == venv / _LOCK and present[path] == 0)
         ),
     )
 

@@ -56,18 +56,20 @@ class Remover:
             name = self._pick(bundle_id, purge=purge)
             self._check_idle(name, force=force)
             folder = self.root.release(name)
-            installed, freed = folder.is_dir(), 0
+            installed, freed = folder.is_dir(), Freed()
+            size = 0
             if linked_release(self.root.current) == name:
                 _unlink(self.root.current)
             if installed:
-                freed = Freed().by(folder)
+                size += freed.by(folder)
                 remove_release(self.root, folder)
             if linked_release(self.root.previous) == name:
                 _unlink(self.root.previous)
             imported = purge and (self.root.bundle(name) / layout.MANIFEST).is_file()
             if imported:
+                size += sum(freed.by(self.root.bundle(name) / record) for record in _RECORDS)
                 self._forget(name)
-            return Removed(name, freed, installed, imported)
+            return Removed(name, size, installed, imported)
 
     def _pick(self, bundle_id: str, *, purge: bool) -> str:
         if purge and not any(one.bundle_id.startswith(bundle_id) for one in releases(self.root)):

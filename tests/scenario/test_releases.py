@@ -250,3 +250,193 @@ def test_an_upgrade_that_is_ended_brings_the_old_one_back(
     assert gone(pid)
     assert answers(here)
     assert ids(here) == {"current": before}
+
+
+def tree(root: Path) -> int:
+    """Bytes on the disk, each inode once."""
+    seen = {}
+    for path in root.rglob("*"):
+        found = path.lstat()
+        if path.is_file() and not path.is_symlink():
+            seen[found.st_ino] = found.st_blocks * 512
+    return sum(seen.values())
+
+
+def test_uninstall_and_gc_free_what_they_say(site: Any) -> None:
+    here, before, after = pair(site, serve=False)
+    here.do("install", after, "--quiet")
+    assert ids(here) == {"current": after, "previous": before}
+    assert "is the release in use" in here.do("uninstall", after, code=17)
+    size = tree(here.root)
+    gone_release = here.json("uninstall", before, "--purge")
+    assert gone_release["freed_bytes"] == size - tree(here.root) > 0
+    assert (gone_release["release_removed"], gone_release["import_forgotten"]) == (True, True)
+    assert ids(here) == {"current": after}
+    assert not list((here.root / "releases").glob(".*"))
+    assert [b["bundle_id"] for b in here.json("status")["bundles"]] == [after]
+    shown = here.json("gc")
+    size = tree(here.root)
+    assert (shown["removed"], {one["kind"] for one in shown["found"]}) == (False, {"object"})
+    assert shown["bytes"] > 0
+    assert tree(here.root) == size
+    assert here.json("gc", "--yes")["found"] == shown["found"]
+    assert tree(here.root) == size - shown["bytes"]
+    assert here.json("gc")["found"] == []
+    assert "nothing to free" in here.do("gc")
+    here.do("start", "--quiet")
+    assert answers(here)
+    assert "services run" in here.do("uninstall", after, "--force", code=17)
+    here.do("stop")
+    here.do("uninstall", after, "--force", "--purge")
+    assert here.json("releases")["releases"] == []
+    here.do("gc", "--yes")
+    assert not [path for path in (here.root / "store").rglob("*") if path.is_file()]
+    here.up()
+    here.do("start", "--quiet")
+
+
+def test_a_purged_import_leaves_its_release_serving_and_gc_says_what_stays(site: Any) -> None:
+    """Models are hard links: the store's name for them goes, and their bytes stay."""
+    here = site()
+    here.up()
+    [one] = here.json("releases")["releases"]
+    assert one["shared_bytes"] > 400_000
+    assert one["own_bytes"] > 0
+    record = next((here.root / "bundles").glob("*/manifest.json"))
+    kept = record.read_bytes()
+    record.unlink()
+    shown = here.json("gc")
+    model = [one for one in shown["found"] if one["bytes"] == 0]
+    assert model
+    assert shown["bytes"] <= tree(here.root / "store") - one["shared_bytes"]
+    record.write_bytes(kept)
+    assert here.json("gc")["found"] == []
+
+
+def test_gc_finds_what_killed_commands_left_and_nothing_that_is_needed(site: Any) -> None:
+    here, before, after = pair(site, serve=False)
+    root = here.root
+    (root / "releases" / after / "venv").mkdir(parents=True)
+    (root / "releases" / after / "venv" / "x").write_bytes(b"x" * 5000)
+    (root / "releases" / ".gone" / "old.0").mkdir(parents=True)
+    (root / "releases" / ".again" / before).mkdir(parents=True)
+    (root / "runtime" / "0123456789ab.partial").mkdir(parents=True)
+    (root / "store" / "partial").mkdir(exist_ok=True)
+    (root / "store" / "partial" / ("f" * 64)).write_bytes(b"y" * 5000)
+    (root / "run").mkdir(exist_ok=True)
+    (root / "run" / "toy.json.999999999.1.new").write_bytes(b"z")
+    (root / "run" / f"toy.json.{os.getpid()}.1.new").write_bytes(b"z")
+    (root / "current.new").symlink_to("nowhere")
+    shown = here.json("gc")
+    found = sorted(Path(one["path"]).relative_to(root).as_posix() for one in shown["found"])
+    assert found == sorted(
+        [
+            f"releases/{after}", "releases/.gone/old.0", f"releases/.again/{before}",
+            "runtime/0123456789ab.partial", f"store/partial/{'f' * 64}",
+            "run/toy.json.999999999.1.new", "current.new",
+        ]
+    )  # fmt: skip
+    size = tree(root)
+    said = here.do("gc", "--yes")
+    assert "freed" in said
+    assert tree(root) == size - shown["bytes"]
+    here.do("start", "--quiet")
+    assert answers(here)
+
+
+def test_an_interrupted_import_is_no_garbage(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = site()
+
+    def killed(self: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bundler.deploy.storing.StoreSink._name", killed)
+        here.bring(code=130)
+    assert here.json("gc")["found"] == []
+
+
+def site_packages(here: Site, bundle_id: str) -> Path:
+    return next((here.root / "releases" / bundle_id).glob("venv/lib/python*/site-packages"))
+
+
+def test_an_installed_release_is_checked_to_the_last_file(site: Any) -> None:
+    here = site()
+    here.up()
+    here.do("start", "--quiet")
+    bundle_id = ids(here)["current"]
+    assert here.json("verify", "--installed")["files"] > 10
+    folder, packages = here.root / "releases" / bundle_id, site_packages(here, bundle_id)
+    changed = packages / "toy_engine.py"
+    changed.write_bytes(changed.read_bytes() + b"\n# changed\n")
+    # Whoever changes a file may change the list beside it too.
+    listed = next(packages.glob("toy_engine*.dist-info")) / "RECORD"
+    listed.write_text(listed.read_text().replace("toy_engine.py,sha256=", "toy_engine.py,sha256=A"))
+    script = folder / "venv" / "bin" / "llama-server-toy"
+    script.write_bytes(script.read_bytes() + b"# changed\n")
+    (packages / "toy_dependency.py").unlink()
+    (packages / "extra.pth").write_text("import os\n")
+    model = folder / "models" / "toy" / "설명서.txt"
+    model.unlink()
+    model.write_text("다른 설명\n", encoding="utf-8")
+    said = here.do("verify", "--installed", bundle_id, "--quiet", code=7)
+    inside = packages.relative_to(folder)
+    for line in (
+        f"{inside}/toy_engine.py: changed",
+        "venv/bin/llama-server-toy: changed",
+        "models/toy/설명서.txt: changed",
+        f"{inside}/toy_dependency.py: missing",
+        f"{inside}/extra.pth: no wheel and no bundle brought it",
+    ):
+        assert line in said
+    assert "install" in said
+    assert "--again" in said
+    assert answers(here)
+    again = here.do("install", "--again", "--quiet")
+    assert "started again" in again
+    assert answers(here)
+    assert here.json("verify", "--installed")["ok"]
+    assert not list((here.root / "releases").glob(".*"))
+    here.do("stop")
+
+
+def test_making_anew_leaves_the_old_one_when_it_fails(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = site()
+    here.up()
+    here.do("start", "--quiet")
+    with monkeypatch.context() as patch:
+        patch.setattr("bundler.deploy.install.Installer._make_venv", lambda *a, **k: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            here.do("install", "--again", "--quiet")
+    assert answers(here)
+    assert here.json("gc")["found"] == []
+    assert here.json("verify", "--installed")["ok"]
+
+
+def test_a_kill_between_the_two_renames_is_mended_by_install(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = site()
+    here.up()
+    bundle_id = ids(here)["current"]
+    real = Path.rename
+
+    def killed(self: Path, target: Path) -> Path:
+        if self.parent.name == ".again":
+            raise KeyboardInterrupt
+        return real(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed)
+        here.do("install", "--again", "--quiet", code=130)
+    assert not (here.root / "releases" / bundle_id).exists()
+    kinds = [(one["kind"], one["why"]) for one in here.json("gc")["found"]]
+    assert kinds == [("release", "half removed")]
+    here.do("start", "--quiet", code=17)
+    here.do("install", "--quiet")
+    here.do("gc", "--yes")
+    here.do("start", "--quiet")
+    assert answers(here)
+    assert here.json("verify", "--installed")["ok"]
