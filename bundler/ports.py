@@ -5,7 +5,7 @@ Each port promises one error type from `bundler.errors`; adapters translate what
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,8 +81,20 @@ class CommandRunner(Protocol):
     ) -> Completed:
         """Run to the end and capture. `env` changes this process's environment; None removes."""
 
-    def spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> int:
-        """Start detached in a session of its own, output appended to `log`; gives the pid."""
+    def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: Path,
+        record: Callable[[int], None],
+    ) -> int:
+        """Start detached in a session of its own, output appended to `log`; gives the pid.
+
+        The program begins only when `record(pid)` has returned: however this process ends, nothing runs
+        that nobody knows of.
+        """
 
     def start_ticks(self, pid: int) -> int | None:
         """Kernel start time of a live process; None when gone or a zombie."""

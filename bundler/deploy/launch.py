@@ -179,27 +179,31 @@ class Launcher:
             self.root.make(folder / "cache" / service.name / name)
         self.root.make(self.root.state(service.name).parent)
         env = {**_inherited(), **plan.env}
-        pid = self.runner.spawn(plan.argv, env=env, cwd=folder, log=log)
-        state = ServiceState(
-            service=service.name,
-            bundle_id=record.bundle_id,
-            pid=pid,
-            start_ticks=self.runner.start_ticks(pid) or 0,
-            boot=self.runner.boot(),
-            health_path=plan.health_path,
-            port=service.port,
-            url=f"http://127.0.0.1:{service.port}",
-            argv=plan.argv,
-            env=plan.env,
-            started=self.clock.now(),
-        )
-        try:
+        states: list[ServiceState] = []
+
+        def record_it(pid: int) -> None:
+            state = ServiceState(
+                service=service.name,
+                bundle_id=record.bundle_id,
+                pid=pid,
+                start_ticks=self.runner.start_ticks(pid) or 0,
+                boot=self.runner.boot(),
+                health_path=plan.health_path,
+                port=service.port,
+                url=f"http://127.0.0.1:{service.port}",
+                argv=plan.argv,
+                env=plan.env,
+                started=self.clock.now(),
+            )
             self.root.write(self.root.state(service.name), to_bytes(state))
+            states.append(state)
+
+        try:
+            self.runner.spawn(plan.argv, env=env, cwd=folder, log=log, record=record_it)
         except BaseException:
-            # Without a record nobody would ever stop it.
-            self.stop(state)
+            self.root.state(service.name).unlink(missing_ok=True)
             raise
-        return state
+        return states[0]
 
     def _plan(self, folder: Path, record: ReleaseRecord, service: Service) -> LaunchPlan:
         model = folder / "models" / service.model

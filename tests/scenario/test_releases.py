@@ -218,6 +218,53 @@ def test_a_killed_upgrade_loses_nothing(site: Any, moment: str) -> None:
     assert not engines(here)
 
 
+KILLED_AT_THE_RECORD = """
+import os, signal, sys
+from bundler.cli.app import run
+from bundler.deploy.root import Root
+real = Root.write
+def write(self, path, data):
+    if path.parent.name == "run":
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(self, path, data)
+Root.write = write
+run(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_before_an_engine_is_recorded_leaves_no_engine(site: Any) -> None:
+    here, before, _ = pair(site)
+    words = ["upgrade", "--root", str(here.root), "--quiet"]
+    done = subprocess.run([sys.executable, "-c", KILLED_AT_THE_RECORD, *words], check=False)
+    assert done.returncode == -signal.SIGKILL
+    ending = time.monotonic() + 5
+    while engines(here) and time.monotonic() < ending:
+        time.sleep(0.05)
+    assert not engines(here)
+    assert f"{before} serves again" in here.do("rollback", "--quiet")
+    assert answers(here)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0.05, 0.3, 0.6, 0.9, 1.2, 1.6])
+def test_an_upgrade_killed_at_any_moment_has_a_way_back(site: Any, delay: float) -> None:
+    here, before, after = pair(site)
+    process = start_upgrade(here)
+    time.sleep(delay)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    if here.json("releases")["unfinished_upgrade"]:
+        here.do("rollback", "--quiet")
+    assert answers(here)
+    assert ids(here)["current"] in (before, after)
+    here.do("stop")
+    assert not engines(here)
+    here.do("gc", "--yes")
+    here.do("start", "--quiet")
+    assert answers(here)
+
+
 @pytest.mark.slow
 def test_a_killed_upgrade_goes_on_with_the_same_command(site: Any) -> None:
     here, before, after = pair(site, "--slow-start")
@@ -267,9 +314,13 @@ def test_uninstall_and_gc_free_what_they_say(site: Any) -> None:
     here.do("install", after, "--quiet")
     assert ids(here) == {"current": after, "previous": before}
     assert "is the release in use" in here.do("uninstall", after, code=17)
+    decision = here.root / "bundles" / before / "decisions" / "0" / "approval-0123456789abcdef.json"
+    decision.parent.mkdir(parents=True)
+    decision.write_bytes(b"a reviewer's no")
     size = tree(here.root)
     gone_release = here.json("uninstall", before, "--purge")
     assert gone_release["freed_bytes"] == size - tree(here.root) > 0
+    assert decision.is_file()
     assert (gone_release["release_removed"], gone_release["import_forgotten"]) == (True, True)
     assert ids(here) == {"current": after}
     assert not list((here.root / "releases").glob(".*"))
