@@ -85,6 +85,7 @@ def test_an_upgrade_that_passes_stays_and_rollback_goes_back_and_forth(site: Any
     assert here.json("status")["services"] == []
 
 
+@pytest.mark.slow
 def test_an_upgrade_that_fails_its_acceptance_is_taken_back(site: Any) -> None:
     here, before, _ = pair(site, acceptance=WISH)
     done = here.json("upgrade", "--quiet", code=10)
@@ -133,6 +134,7 @@ def test_rollback_without_a_way_back_says_so(site: Any) -> None:
     assert "small-0" not in here.do("rollback", "other-1", code=17)
 
 
+@pytest.mark.slow
 def test_a_rollback_that_does_not_start_brings_back_what_served(site: Any) -> None:
     bad = site("--die-at-start")
     bad.up()
@@ -451,6 +453,7 @@ def test_an_installed_release_is_checked_to_the_last_file(site: Any) -> None:
     here.do("stop")
 
 
+@pytest.mark.slow
 def test_making_anew_leaves_the_old_one_when_it_fails(
     site: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
