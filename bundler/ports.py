@@ -73,28 +73,16 @@ class CommandRunner(Protocol):
     """Starts other programs. Raises `ToolError` when one is not there."""
 
     def run(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str | None] | None = None,
+        self, argv: Sequence[str], *, env: Mapping[str, str | None] | None = None,
         timeout_s: float | None = None,
-    ) -> Completed:
+    ) -> Completed:  # fmt: skip
         """Run to the end and capture. `env` changes this process's environment; None removes."""
 
     def spawn(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        cwd: Path,
-        log: Path,
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path,
         record: Callable[[int], None],
-    ) -> int:
-        """Start detached in a session of its own, output appended to `log`; gives the pid.
-
-        The program begins only when `record(pid)` has returned: however this process ends, nothing runs
-        that nobody knows of.
-        """
+    ) -> int:  # fmt: skip
+        """Start detached in its own session, output appended to `log`, once `record(pid)` returned."""
 
     def start_ticks(self, pid: int) -> int | None:
         """Kernel start time of a live process; None when gone or a zombie."""
@@ -108,8 +96,8 @@ class CommandRunner(Protocol):
     def signal(self, pids: Sequence[int], *, kill: bool) -> None:
         """Ask processes to end, or kill them. Those that are gone already are fine."""
 
-    def port_is_free(self, port: int) -> bool:
-        """Whether nothing listens on 127.0.0.1:`port`."""
+    def port_is_free(self, host: str, port: int) -> bool:
+        """Whether nothing listens on `port` of an IP address of this host."""
 
 
 class ModelSource(Protocol):
@@ -292,6 +280,8 @@ class LaunchPlan:
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
     health_path: str = "/health"
+    key_variable: str = ""
+    """Variable in which the engine takes the API key that it asks its clients for."""
 
 
 @dataclass(frozen=True)

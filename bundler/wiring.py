@@ -112,11 +112,12 @@ def generate_keys(private: Path, public: Path) -> str:
     return generate(private, public)
 
 
-def chat() -> ChatClient:
-    """OpenAI-style over loopback."""
+def chat(root: Root) -> ChatClient:
+    """OpenAI-style over loopback, with the keys that a root's services ask for."""
     from bundler.adapters.chat_openai import OpenAIChat
+    from bundler.deploy.apikeys import key_for
 
-    return OpenAIChat()
+    return OpenAIChat(lambda url: key_for(root, url))
 
 
 def host() -> HostProbe:
@@ -329,7 +330,12 @@ def launcher(root: Root, progress: Progress) -> Launcher:
     from bundler.deploy.launch import Launcher
 
     return Launcher(
-        root=root, engines=ENGINES, runner=runner(), chat=chat(), clock=clock(), progress=progress
+        root=root,
+        engines=ENGINES,
+        runner=runner(),
+        chat=chat(root),
+        clock=clock(),
+        progress=progress,
     )
 
 

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -44,13 +44,17 @@ _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud8
 class OpenAIChat:
     """Speaks to one engine or another; holds no connection of its own."""
 
+    def __init__(self, key_for: Callable[[str], str] = lambda url: "") -> None:
+        """`key_for` gives the API key of an address; empty when it asks for none."""
+        self._key_for = key_for
+
     def healthy(self, url: str, path: str) -> bool:
         """Whether the health address answers 200; False also when nothing listens there."""
-        return asyncio.run(_healthy(url, path))
+        return asyncio.run(_healthy(url, path, self._key_for(url)))
 
     def read(self, url: str, path: str) -> str:
         """What an address answers with 200; empty when nothing does, or something else."""
-        return asyncio.run(_get(url, path))
+        return asyncio.run(_get(url, path, self._key_for(url)))
 
     def complete(self, url: str, request: ChatRequest) -> str:
         """One whole completion, not streamed: the content, or the reasoning when it is all there is.
@@ -58,23 +62,23 @@ class OpenAIChat:
         Raises:
             EngineError: any failure or timeout, and an answer without any text.
         """
-        return asyncio.run(_complete(url, request))
+        return asyncio.run(_complete(url, request, self._key_for(url)))
 
     def session(self, url: str) -> OpenAISession:
         """A session to measure with."""
-        return OpenAISession(url)
+        return OpenAISession(url, self._key_for(url))
 
 
 class OpenAISession:
     """Any number of streams to one engine, inside `async with`."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, key: str = "") -> None:
+        self._url, self._key = url, key
         self._client: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> OpenAISession:
         """Open."""
-        self._client = _client()
+        self._client = _client(self._key)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -151,7 +155,7 @@ class _Events:
             yield text
 
 
-def _client() -> aiohttp.ClientSession:
+def _client(key: str) -> aiohttp.ClientSession:
     # No limit: the default of 100 connections would queue requests unseen. A connection each: a server
     # that closes an idle one as we write would be counted as a failed request. No proxy from the
     # environment: engines are on this host.
@@ -159,6 +163,7 @@ def _client() -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(limit=0, force_close=True),
         read_bufsize=_READ_BUFFER,
         trust_env=False,
+        headers={"Authorization": f"Bearer {key}"} if key else None,
     )
 
 
@@ -172,19 +177,19 @@ def _body(request: ChatRequest) -> dict[str, Any]:
     }
 
 
-async def _healthy(url: str, path: str) -> bool:
+async def _healthy(url: str, path: str, key: str) -> bool:
     timeout = aiohttp.ClientTimeout(total=_HEALTH_TIMEOUT_S)
     try:
-        async with _client() as client, client.get(url + path, timeout=timeout) as response:
+        async with _client(key) as client, client.get(url + path, timeout=timeout) as response:
             return response.status == 200
     except (aiohttp.ClientError, asyncio.TimeoutError, OSError):
         return False
 
 
-async def _get(url: str, path: str) -> str:
+async def _get(url: str, path: str, key: str) -> str:
     timeout = aiohttp.ClientTimeout(total=_HEALTH_TIMEOUT_S)
     try:
-        async with _client() as client, client.get(url + path, timeout=timeout) as response:
+        async with _client(key) as client, client.get(url + path, timeout=timeout) as response:
             body = await _read(response, _MOST_TEXT)
             known = response.status == 200 and len(body) <= _MOST_TEXT
             return body.decode(errors="replace") if known else ""
@@ -192,8 +197,8 @@ async def _get(url: str, path: str) -> str:
         return ""
 
 
-async def _complete(url: str, request: ChatRequest) -> str:
-    async with _client() as client:
+async def _complete(url: str, request: ChatRequest, key: str) -> str:
+    async with _client(key) as client:
         answering = _answer(client, "POST", url + _ROUTE, request, _body(request))
         async with answering as response:
             body = await _read(response, _MOST_ANSWER)

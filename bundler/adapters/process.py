@@ -121,12 +121,13 @@ class LocalProcesses:
                     f"process {pid}: this user may not end it", hint="Stop it as its own user."
                 ) from cause
 
-    def port_is_free(self, port: int) -> bool:
-        """Whether 127.0.0.1:`port` can be bound."""
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+    def port_is_free(self, host: str, port: int) -> bool:
+        """Whether `port` of the address can be bound."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind(("127.0.0.1", port))
+                probe.bind((host, port))
             except OSError:
                 return False
         return True

@@ -262,6 +262,7 @@ def start(
     quiet: QuietOption = False,
 ) -> None:
     """Start the current release's services; ready means that a real completion came back."""
+    from bundler.deploy.observing import observe
     from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
@@ -277,6 +278,12 @@ def start(
         return
     for state in states:
         say(f"{state.service}: ready after {state.ready_after_s} s at {state.url}", "bold green")
+        if place.api_key(state.port).is_file():
+            say(f"{state.service}: its clients need the API key in {place.api_key(state.port)}")
+    for one in observe(launcher, record):
+        say(f"{one.state.service}: {one.running.words()}")
+        for mismatch in one.mismatches:
+            say(f"WARNING {one.state.service}: {mismatch.words()}; `accept` fails it", "bold red")
 
 
 def stop(root: RootOption = None, json: JsonOption = False) -> None:

@@ -63,7 +63,7 @@ def measure(
     record = run_acceptance(
         states=tuple(running[service.name] for service in release.services),
         verified=verified,
-        chat=wiring.chat(),
+        chat=wiring.chat(place),
         clock=wiring.clock(),
         progress=shown,
         host=wiring.host().facts(),

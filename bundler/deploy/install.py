@@ -199,7 +199,7 @@ class Installer:
         done = self.runner.run(
             [
                 self.uv, "pip", "install", *common, "--python", str(folder / _PYTHON), "--no-index",
-                "--no-build", "--require-hashes", *excludes,
+                "--no-build", "--require-hashes", "--compile-bytecode", *excludes,
                 "--find-links", str(folder / "wheels"),
                 "-r", str(folder / verified.manifest.engine.requirements),
             ],

@@ -6,12 +6,12 @@ the first request.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.deploy.enginelog import first_words, last_words, telling_line
+from bundler.deploy.preparing import Start, prepare
 from bundler.deploy.root import Root
 from bundler.domain.facts import ReleaseRecord, ServiceState
 from bundler.domain.running import Running
@@ -24,8 +24,6 @@ from bundler.ports import (
     Clock,
     CommandRunner,
     EngineAdapter,
-    Install,
-    LaunchPlan,
     Progress,
 )
 
@@ -36,10 +34,6 @@ TELL_EVERY_S = 15.0
 LOOK_EVERY_S = 1.0
 LAST_WORDS = 15
 LONGEST_LINE = 500
-# What an engine may inherit. Proxies, pip, uv, Python and Hub settings of the operator's shell stay
-# out: they make a service work here today and fail at the next boot.
-_INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME")
-_INHERITED_PREFIXES = ("CUDA_", "NVIDIA_", "NCCL_", "LD_LIBRARY_PATH", "OMP_", "VK_", "OPENBLAS_")
 
 
 @dataclass(frozen=True)
@@ -88,8 +82,9 @@ class Launcher:
                     f"{service.name} runs already (process {state.pid}, {state.url})",
                     hint="Stop it first: airbundle stop --root ROOT",
                 )
-            if state is None and not self.runner.port_is_free(service.port):
-                raise PortInUseError(f"{service.name}: port {service.port} on 127.0.0.1 is in use")
+            if state is None and not self.runner.port_is_free(service.host, service.port):
+                where = f"port {service.port} on {service.host}"
+                raise PortInUseError(f"{service.name}: {where} is in use, or not of this host")
         states: list[ServiceState] = []
         try:
             for service in record.services:
@@ -170,59 +165,37 @@ class Launcher:
         return True
 
     def _spawn(self, folder: Path, record: ReleaseRecord, service: Service) -> ServiceState:
-        plan = self._plan(folder, record, service)
-        log = self.root.log(service.name)
-        self.root.make(log.parent)
-        with disk_errors("writing", log):
-            log.write_bytes(b"")
-        for name in ("home", "xdg", "config"):
-            self.root.make(folder / "cache" / service.name / name)
-        self.root.make(self.root.state(service.name).parent)
-        env = {**_inherited(), **plan.env}
+        start = prepare(self.root, folder, record, service, self.engines[record.engine_name]())
         states: list[ServiceState] = []
 
         def record_it(pid: int) -> None:
-            state = ServiceState(
-                service=service.name,
-                bundle_id=record.bundle_id,
-                pid=pid,
-                start_ticks=self.runner.start_ticks(pid) or 0,
-                boot=self.runner.boot(),
-                health_path=plan.health_path,
-                port=service.port,
-                url=f"http://127.0.0.1:{service.port}",
-                argv=plan.argv,
-                env=plan.env,
-                started=self.clock.now(),
-            )
-            self.root.write(self.root.state(service.name), to_bytes(state))
-            states.append(state)
+            states.append(self.state_of(start, record, pid))
+            self.root.write(self.root.state(service.name), to_bytes(states[0]))
 
         try:
-            self.runner.spawn(plan.argv, env=env, cwd=folder, log=log, record=record_it)
+            self.runner.spawn(
+                start.plan.argv, env=start.env, cwd=folder, log=start.log, record=record_it
+            )
         except BaseException:
             self.root.state(service.name).unlink(missing_ok=True)
             raise
         return states[0]
 
-    def _plan(self, folder: Path, record: ReleaseRecord, service: Service) -> LaunchPlan:
-        model = folder / "models" / service.model
-        install = Install(
-            python=folder / record.python,
-            programs=tuple(sorted((folder / record.python).parent.iterdir())),
-            model=model,
-            model_files=tuple(
-                sorted(p.relative_to(model).as_posix() for p in model.rglob("*") if p.is_file())
-            ),
-            cache_dir=folder / "cache" / service.name,
-            engine_version=record.engine_version,
-            distribution=record.engine_name,
+    def state_of(self, start: Start, record: ReleaseRecord, pid: int) -> ServiceState:
+        """The record of a process that was started so."""
+        return ServiceState(
+            service=start.service.name,
+            bundle_id=record.bundle_id,
+            pid=pid,
+            start_ticks=self.runner.start_ticks(pid) or 0,
+            boot=self.runner.boot(),
+            health_path=start.plan.health_path,
+            port=start.service.port,
+            url=start.service.url,
+            argv=start.plan.argv,
+            env=start.plan.env,
+            started=self.clock.now(),
         )
-        plan = self.engines[record.engine_name]().plan(install, service)
-        if not service.gpus:
-            return plan
-        visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, service.gpus))}
-        return LaunchPlan(plan.argv, {**visible, **plan.env}, plan.health_path)
 
     def running(self, state: ServiceState, engine: EngineAdapter) -> Running:
         """Which kernels a service says that it runs, by its log and, while it lives, its metrics."""
@@ -301,11 +274,3 @@ class Launcher:
             hint=f"The whole log: {self.root.log(state.service)}",
             details=[line[:LONGEST_LINE] for line in words[-LAST_WORDS:]],
         )
-
-
-def _inherited() -> dict[str, str]:
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
-    }

@@ -13,6 +13,7 @@
 <root>/run/<service>.json     started processes
 <root>/logs/<service>.log     what the engine said
 <root>/acceptance/<time>/     receipts and reports
+<root>/secrets/               API keys of services that listen on more than loopback
 """
 
 from __future__ import annotations
@@ -136,6 +137,10 @@ class Root:
         """The engine's output."""
         return self.path / "logs" / f"{service}.log"
 
+    def api_key(self, port: int) -> Path:
+        """The key that the service on a port asks its clients for."""
+        return self.path / "secrets" / f"port-{port}.key"
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the root: two commands that change it would undo each other.
@@ -182,10 +187,10 @@ class Root:
             path.mkdir(parents=True, exist_ok=True)
         return path
 
-    def write(self, path: Path, data: bytes) -> None:
+    def write(self, path: Path, data: bytes, mode: int = 0o666) -> None:
         """Write a small record atomically and durably."""
         with disk_errors("writing", path):
-            write_atomically(path, data)
+            write_atomically(path, data, mode)
 
     def pick_bundle(self, bundle_id: str | None) -> Path:
         """Record folder of the named bundle (its id or the beginning of one), or of the newest.

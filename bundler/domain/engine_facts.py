@@ -4,7 +4,7 @@ from pydantic import Field
 
 from bundler.domain.record import Record
 
-FACTS_VERSION = 1
+FACTS_VERSION = 2
 
 
 class AttentionBackend(Record):

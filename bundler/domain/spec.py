@@ -1,6 +1,7 @@
 """Wanted: the bundle's specification, as a person writes it in YAML."""
 
 import difflib
+import ipaddress
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
@@ -81,11 +82,38 @@ class Service(Record):
 
     name: Name = Field(description="Name of the service; also the model name that clients send.")
     model: Name = Field(description="Name of the model in `models` that it serves.")
-    port: int = Field(8000, ge=1, le=65535, description="TCP port on 127.0.0.1.")
+    port: int = Field(8000, ge=1, le=65535, description="TCP port.")
+    host: str = Field(
+        "127.0.0.1",
+        description="IP address to listen on. Of one that is not loopback, such as 0.0.0.0, the first"
+        " start makes an API key.",
+    )
     gpus: tuple[Annotated[int, Field(ge=0, le=1023)], ...] = Field(
         (), max_length=64, description="GPU indexes it may use; all when empty."
     )
     settings: Settings | None = Field(None, description="In place of the common `settings`.")
+
+    @field_validator("host")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        try:
+            return str(ipaddress.ip_address(value))
+        except ValueError as cause:
+            raise ValueError(f"{value!r} is no IP address; write 127.0.0.1 or 0.0.0.0") from cause
+
+    @property
+    def guarded(self) -> bool:
+        """Whether others than this host's processes reach it, so that it asks for a key."""
+        return not ipaddress.ip_address(self.host).is_loopback
+
+    @property
+    def url(self) -> str:
+        """Its address as this host reaches it."""
+        address = ipaddress.ip_address(self.host)
+        if address.is_unspecified:
+            address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
+        shown = f"[{address}]" if address.version == 6 else str(address)
+        return f"http://{shown}:{self.port}"
 
 
 class Volumes(Record):

@@ -12,8 +12,13 @@ from pathlib import Path
 _TEMPORARY = re.compile(r"(.+)\.([0-9]+)\.[0-9]+\.new")
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Write a file durably; who reads it meanwhile finds the old one or the new one.
+
+    Args:
+        path: where to.
+        data: all of it.
+        mode: permissions from its first byte on, less the umask.
 
     Raises:
         OSError: it cannot be written; what was there before is unharmed.
@@ -23,7 +28,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     # Other processes and threads may write the same file.
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
     try:
-        with temporary.open("wb") as file:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+        with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

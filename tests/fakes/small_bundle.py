@@ -42,6 +42,8 @@ class SmallBundle:
     exclude: tuple[str, ...] = ()
     parity: int = 0
     sealable: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
+    services: tuple[dict[str, Any], ...] = ()
 
     @property
     def out(self) -> Path:
@@ -69,8 +71,8 @@ class SmallBundle:
                     "package": "toy-engine",
                     "exclude": self.exclude,
                 },
-                "settings": {"args": self.args, "max_num_seqs": 8},
-                "services": [{"name": "toy", "model": "toy", "port": self.port}],
+                "settings": {"args": self.args, "max_num_seqs": 8, **self.settings},
+                "services": self.services or [{"name": "toy", "model": "toy", "port": self.port}],
                 "volumes": {
                     "size": self.volume_size,
                     "parity": self.parity,

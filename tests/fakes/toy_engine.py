@@ -1,7 +1,8 @@
 """A server with llama-server's command line and the OpenAI API, for the closed half's quick tests.
 
 It is installed from a wheel and started as a process like any engine. Switches make it fail as real
-engines do: --die-at-start, --die-on-first-request, --never-healthy, --slow-start, --ignore-sigterm.
+engines do: --die-at-start, --die-on-first-request, --never-healthy, --slow-start, --ignore-sigterm,
+--ignores-kv (its KV cache is f16 whatever was asked), --silent (it says nothing of it).
 """
 
 import json
@@ -32,6 +33,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        key = os.environ.get("LLAMA_API_KEY")
+        if key and self.headers.get("Authorization") != f"Bearer {key}":
+            self.send_error(401, "Invalid API Key")
+            return
         if "--die-on-first-request" in sys.argv:
             print("RuntimeError: Unexpected head dim size, 32", flush=True)
             os._exit(1)
@@ -83,5 +88,9 @@ def main():
     print(
         "toy engine: proxies", [k for k in os.environ if k.lower().endswith("_proxy")], flush=True
     )
+    if "--silent" not in sys.argv:
+        kv = "f16" if "--ignores-kv" in sys.argv else option("-ctk", "f16")
+        print(f"llama_kv_cache: size =    1.00 MiB (  4096 cells,   2 layers,  8/1 seqs), K ({kv}):"
+              f"    0.50 MiB, V ({kv}):    0.50 MiB", flush=True)  # fmt: skip
     ThreadingHTTPServer.daemon_threads = True
-    ThreadingHTTPServer(("127.0.0.1", int(option("--port"))), Handler).serve_forever()
+    ThreadingHTTPServer((option("--host"), int(option("--port"))), Handler).serve_forever()

@@ -66,10 +66,29 @@ def check_volumes(bundle: Path) -> None:
     subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=bundle, check=True)
 
 
+def check_llama_cpp_kernels(runs: dict[str, Any]) -> None:
+    """The live log, with the verbosity that the plan added: nothing lies on a GPU here."""
+    assert runs["kv_dtype"] == ["f16"]
+    assert (runs["kv_tokens"], runs["max_concurrency"]) == (8 * 512, 8)
+    assert runs["attention"] in (["flash"], ["no flash"])
+    assert runs["offloaded"].startswith("none (CPU")
+
+
+def check_vllm_kernels(runs: dict[str, Any]) -> None:
+    """The live log of vLLM on CPU: a Qwen3.5 MoE with gated delta nets, no graphs."""
+    assert (runs["moe"], runs["gdn"], runs["graphs"]) == (["cpu"], ["CPU"], ["none"])
+    assert runs["kv_tokens"] > 512
+    assert runs["concurrency_tokens"] == 512
+    # The log does not say it on a CPU, and the metrics say `auto`.
+    assert (runs["attention"], runs["kv_dtype"]) == ([], [])
+    assert runs["phases"]["starting the engine"] > 0
+
+
 def test_llama_cpp(tmp_path: Path, cache: Path) -> None:
     said = walk(tmp_path / "demo", cache)
     found = record(tmp_path / "demo")
     check_levels(found, 24)
+    check_llama_cpp_kernels(found["services"][0]["running"])
     check_volumes(tmp_path / "demo" / "bundle")
     assert "in a network namespace without network" in said or os.geteuid() != 0
 
@@ -114,6 +133,7 @@ def test_vllm_on_cpu_serves_qwen35_moe_and_a_model_that_dies_is_found(
     walk(folder, cache, "--engine", "vllm")
     found = record(folder)
     check_levels(found, 8)
+    check_vllm_kernels(found["services"][0]["running"])
     check_volumes(folder / "bundle")
     assert found["engine_name"] == "vllm"
     check_flags(folder)

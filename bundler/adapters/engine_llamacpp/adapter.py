@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from zipfile import ZipFile
 
+from bundler.adapters.engine_llamacpp.program import TRACE, VERBOSITY, log_levels
 from bundler.adapters.engine_llamacpp.runlog import read_log
 from bundler.domain.catalogue import finding
 from bundler.domain.engine_facts import EngineFacts
@@ -25,7 +26,7 @@ _UNQUANTIZED = ("auto", "f32", "f16", "bf16")
 _VLLM_NAMES = {"bfloat16": "bf16", "float16": "f16", "nvfp4": "q4_0"}
 # Flag that airbundle renders -> key of the spec.
 _OWN = {
-    "-m": "services[].model", "--model": "services[].model", "--host": "",
+    "-m": "services[].model", "--model": "services[].model", "--host": "services[].host",
     "--port": "services[].port", "-a": "services[].name", "--alias": "services[].name",
     "-np": "settings.max_num_seqs", "--parallel": "settings.max_num_seqs",
     "-c": "settings.max_model_len", "--ctx-size": "settings.max_model_len",
@@ -33,6 +34,7 @@ _OWN = {
     "-ctv": "settings.kv_cache_dtype", "--cache-type-v": "settings.kv_cache_dtype",
 }  # fmt: skip
 _IDENTITY = ("-m", "--model", "--host", "--port", "-a", "--alias")
+_VERBOSITY_NAMES = ("-lv", "--log-verbosity", "-v", "--verbose", "--log-verbose", "--log-disable")
 _CACHES = {"HOME": "home", "XDG_CACHE_HOME": "xdg", "LLAMA_CACHE": "llama"}
 
 
@@ -40,14 +42,14 @@ class LlamaCppEngine:
     """Command line and environment of llama-server."""
 
     def plan(self, install: Install, service: Service) -> LaunchPlan:
-        """Start the OpenAI-compatible server on 127.0.0.1."""
+        """Start the OpenAI-compatible server."""
         self.check(service, install.engine_version)
         settings = service.settings or Settings()
         slots = settings.max_num_seqs or 1
         argv = [
             _server(install),
             "-m", _model(install, service),
-            "--host", "127.0.0.1", "--port", str(service.port),
+            "--host", service.host, "--port", str(service.port),
             "--alias", service.name,
             "-np", str(slots),
         ]  # fmt: skip
@@ -61,7 +63,7 @@ class LlamaCppEngine:
             **{name: str(install.cache_dir / folder) for name, folder in _CACHES.items()},
             **settings.env,
         }
-        return LaunchPlan(argv=(*argv, *settings.args), env=env)
+        return LaunchPlan(argv=(*argv, *settings.args), env=env, key_variable="LLAMA_API_KEY")
 
     def check(self, service: Service, version: str) -> None:
         """Refuse settings that llama.cpp does not know."""
@@ -69,8 +71,14 @@ class LlamaCppEngine:
             raise SpecError(fault.what, hint=fault.fix)
 
     def facts(self, wheel: ZipFile, version: str) -> EngineFacts:
-        """The KV-cache types; a program's flags are not to be had without running it."""
-        return EngineFacts(engine="llama.cpp", version=version, kv_cache_dtypes=_KV_TYPES)
+        """The KV-cache types, and the levels of the log where the program explains them."""
+        levels = {VERBOSITY: log_levels(wheel)}
+        return EngineFacts(
+            engine="llama.cpp",
+            version=version,
+            kv_cache_dtypes=_KV_TYPES,
+            flags={flag: found for flag, found in levels.items() if found},
+        )
 
     def review(self, situation: Situation) -> Advice:
         """Judge a service: its settings, its arguments and the model's format."""
@@ -79,11 +87,20 @@ class LlamaCppEngine:
         if model is not None and model.format in ("safetensors", "pickle"):
             what = f"{model.format} weights; llama.cpp reads GGUF"
             found.append(finding("format-mismatch", service.model, what))
-        return Advice(findings=tuple(found))
+        return Advice(findings=tuple(found), args=_telling(situation))
 
     def running(self, log: Iterable[str], metrics: str) -> Running:
         """What the log says; /metrics is off by default, and tells nothing of it."""
         return read_log(log)
+
+
+def _telling(situation: Situation) -> tuple[str, ...]:
+    """Has the log say what runs, where that is another level than the default; prompts are in none of it."""
+    given = (situation.service.settings or Settings()).args
+    known = situation.engine.flags.get(VERBOSITY, ()) if situation.engine else ()
+    if TRACE not in known or set(given) & {VERBOSITY, *_VERBOSITY_NAMES}:
+        return ()
+    return (VERBOSITY, TRACE)
 
 
 def _faults(service: Service, version: str) -> Iterator[Finding]:
@@ -125,7 +142,7 @@ def _arguments(service: Service) -> Iterator[Finding]:
                 "flag-clash",
                 service.name,
                 f"settings.args {word}: airbundle sets it as well, and this one wins",
-                fix=f"Use {key} instead." if key else "Leave it out; services listen on 127.0.0.1.",
+                fix=f"Use {key} instead.",
                 level=Level.ERROR if word in _IDENTITY else None,
             )
     attention = [

@@ -62,11 +62,11 @@ class VllmEngine:
     """Command line and environment of `vllm serve`."""
 
     def plan(self, install: Install, service: Service) -> LaunchPlan:
-        """Start the OpenAI-compatible server on 127.0.0.1."""
+        """Start the OpenAI-compatible server."""
         self.check(service, install.engine_version)
         settings = service.settings or Settings()
         flags_of_keys = {
-            "--host": "127.0.0.1",
+            "--host": service.host,
             "--port": str(service.port),
             "--served-model-name": service.name,
             "--max-model-len": settings.max_model_len,
@@ -97,7 +97,7 @@ class VllmEngine:
             **kernel_env,
             **settings.env,
         }
-        return LaunchPlan(argv=tuple(argv), env=env)
+        return LaunchPlan(argv=tuple(argv), env=env, key_variable="VLLM_API_KEY")
 
     def check(self, service: Service, version: str) -> None:
         """Refuse what this version cannot honour, or what would do the opposite of its look."""

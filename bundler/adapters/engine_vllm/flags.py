@@ -10,7 +10,11 @@ from bundler.adapters.engine_vllm.case import Case, nearest, release
 from bundler.domain.findings import Finding, Level
 
 # Flag that airbundle renders -> key of the spec. The first three: the service is not found by others.
-_IDENTITY = {"--host": "", "--port": "services[].port", "--model": "services[].model"}
+_IDENTITY = {
+    "--host": "services[].host",
+    "--port": "services[].port",
+    "--model": "services[].model",
+}
 _OWN = {
     **_IDENTITY,
     "--served-model-name": "services[].name",
@@ -37,7 +41,7 @@ def _clash(case: Case, argument: Argument) -> Iterator[Finding]:
         key = "settings.kernel"
     if key is None:
         return
-    instead = f"Use {key} instead." if key else "Leave it out; services listen on 127.0.0.1."
+    instead = f"Use {key} instead."
     level = Level.ERROR if flag in _IDENTITY or flag == "--served-model-name" else None
     yield case.finding(
         "flag-clash",

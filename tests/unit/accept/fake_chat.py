@@ -72,6 +72,9 @@ class FakeChat:
     in_flight: int = 0
     most_in_flight: int = 0
 
+    def read(self, url: str, path: str) -> str:
+        return ""
+
     def healthy(self, url: str, path: str) -> bool:
         return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bundler.adapters.engine_vllm.metrics import complete
 from bundler.adapters.engine_vllm.runlog import read_log
 from bundler.domain.running import Running, mismatches
 from bundler.domain.spec import Settings
@@ -151,3 +152,36 @@ def test_what_was_asked_for_is_compared_with_what_runs() -> None:
     # One layer of another kind is enough.
     mixed = list(mismatches(Settings(kernel="triton"), read("0.33.0")))
     assert [one.runs for one in mixed] == ["flashinfer_cutlass"]
+
+
+METRICS = """# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig
+# TYPE vllm:cache_config_info gauge
+vllm:cache_config_info{{block_size="16",cache_dtype="{dtype}",enable_prefix_caching="True",engine="0"{more}}} 1.0
+vllm:num_requests_running{{engine="0"}} 0.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "dtype", "more", "kv_dtype", "tokens"),
+    [
+        ("", "fp8", ',num_gpu_blocks="100"', ("fp8",), None),
+        ("", "fp8_e5m2", ',kv_cache_size_tokens="4096"', ("fp8_e5m2",), 4096),
+        ("", "auto", ',kv_cache_size_tokens="None"', (), None),
+        # The log wins: it speaks of what was made, the labels of what was configured.
+        ("0.17.1", "fp8_e5m2", ',kv_cache_size_tokens="1"', ("fp8",), 2_411_008),
+    ],
+)
+def test_the_metrics_say_what_the_log_left_out(
+    log: str, dtype: str, more: str, kv_dtype: tuple[str, ...], tokens: int | None
+) -> None:
+    running = complete(read(log) if log else Running(), METRICS.format(dtype=dtype, more=more))
+    assert (running.kv_dtype, running.kv_tokens) == (kv_dtype, tokens)
+    if not log and kv_dtype:
+        assert running.evidence["kv_dtype"].startswith("/metrics: vllm:cache_config_info")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no metrics", "vllm:cache_config_info{ 1", 'x{cache_dtype="fp8"} 1']
+)
+def test_other_metrics_say_nothing(text: str) -> None:
+    assert complete(Running(), text) == Running()

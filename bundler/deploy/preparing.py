@@ -1,0 +1,91 @@
+"""A service of a release -> what to run, with which environment, and everything that must be there before."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bundler.deploy.apikeys import make_key
+from bundler.deploy.root import Root
+from bundler.domain.facts import ReleaseRecord
+from bundler.domain.spec import Service
+from bundler.errors import disk_errors
+from bundler.ports import EngineAdapter, Install, LaunchPlan
+
+# What an engine may inherit. Proxies, pip, uv, Python and Hub settings of the operator's shell stay
+# out: they make a service work here today and fail at the next boot.
+_INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME")
+_INHERITED_PREFIXES = ("CUDA_", "NVIDIA_", "NCCL_", "LD_LIBRARY_PATH", "OMP_", "VK_", "OPENBLAS_")
+
+
+@dataclass(frozen=True)
+class Start:
+    """One service, ready to be run."""
+
+    service: Service
+    plan: LaunchPlan
+    """What is recorded: its environment is what airbundle adds, without the API key."""
+    env: dict[str, str]
+    """The whole environment."""
+    log: Path
+
+
+def prepare(
+    root: Root, folder: Path, record: ReleaseRecord, service: Service, engine: EngineAdapter
+) -> Start:
+    """Plan it, and make its folders, an empty log and, where it needs one, its API key.
+
+    Args:
+        root: where the release is installed.
+        folder: the release.
+        record: the release's record.
+        service: one of its services.
+        engine: the adapter of its engine.
+
+    Raises:
+        SpecError: the engine cannot run it so.
+        SpaceError, FileAccessError: of the disk.
+    """
+    plan = _plan(folder, record, service, engine)
+    log = root.log(service.name)
+    root.make(log.parent)
+    with disk_errors("writing", log):
+        log.write_bytes(b"")
+    for name in ("home", "xdg", "config"):
+        root.make(folder / "cache" / service.name / name)
+    root.make(root.state(service.name).parent)
+    # For the engine's environment alone: what is recorded ends in receipts.
+    key = {plan.key_variable: make_key(root, service)} if service.guarded else {}
+    return Start(service, plan, {**inherited(), **plan.env, **key}, log)
+
+
+def _plan(
+    folder: Path, record: ReleaseRecord, service: Service, engine: EngineAdapter
+) -> LaunchPlan:
+    model = folder / "models" / service.model
+    install = Install(
+        python=folder / record.python,
+        programs=tuple(sorted((folder / record.python).parent.iterdir())),
+        model=model,
+        model_files=tuple(
+            sorted(p.relative_to(model).as_posix() for p in model.rglob("*") if p.is_file())
+        ),
+        cache_dir=folder / "cache" / service.name,
+        engine_version=record.engine_version,
+        distribution=record.engine_name,
+    )
+    plan = engine.plan(install, service)
+    if not service.gpus:
+        return plan
+    visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, service.gpus))}
+    return replace(plan, env={**visible, **plan.env})
+
+
+def inherited() -> dict[str, str]:
+    """What an engine takes over from the operator's shell, or a unit's environment file."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
+    }
