@@ -5,7 +5,7 @@ Each port promises one error type from `bundler.errors`; adapters translate what
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,16 +73,16 @@ class CommandRunner(Protocol):
     """Starts other programs. Raises `ToolError` when one is not there."""
 
     def run(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str | None] | None = None,
+        self, argv: Sequence[str], *, env: Mapping[str, str | None] | None = None,
         timeout_s: float | None = None,
-    ) -> Completed:
+    ) -> Completed:  # fmt: skip
         """Run to the end and capture. `env` changes this process's environment; None removes."""
 
-    def spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> int:
-        """Start detached in a session of its own, output appended to `log`; gives the pid."""
+    def spawn(
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path,
+        record: Callable[[int], None],
+    ) -> int:  # fmt: skip
+        """Start detached in its own session, output appended to `log`, once `record(pid)` returned."""
 
     def start_ticks(self, pid: int) -> int | None:
         """Kernel start time of a live process; None when gone or a zombie."""

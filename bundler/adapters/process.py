@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bundler.errors import FileAccessError, ToolError, disk_errors
 from bundler.ports import Completed
+
+# Becomes the program when it is told to, and ends when who should tell it has ended.
+_WAITING = 'read -r _ && exec "$0" "$@" </dev/null'
 
 
 class LocalProcesses:
@@ -43,26 +47,45 @@ class LocalProcesses:
             raise ToolError(f"{argv[0]}: no end after {timeout_s:.0f} s") from cause
         return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
 
-    def spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> int:
+    def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: Path,
+        record: Callable[[int], None],
+    ) -> int:
         """Start detached: a session of its own, no terminal, output appended to `log`."""
-        with disk_errors("writing", log), log.open("ab") as output:
+        if shutil.which(argv[0], path=env.get("PATH")) is None:
+            there = Path(argv[0]).exists()
+            raise ToolError(f"{argv[0]}: {'may not be run' if there else 'no such command'}")
+        told, tell = os.pipe()
+        try:
+            with disk_errors("writing", log), log.open("ab") as output:
+                try:
+                    process = subprocess.Popen(
+                        ["/bin/sh", "-c", _WAITING, *argv],
+                        env=dict(env),
+                        cwd=cwd,
+                        stdin=told,
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                    )
+                except (ValueError, OSError) as cause:
+                    # A NUL byte in an argument, or more arguments than the kernel takes.
+                    raise ToolError(f"{argv[0]}: cannot be started: {cause}") from cause
             try:
-                process = subprocess.Popen(
-                    list(argv),
-                    env=dict(env),
-                    cwd=cwd,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            except FileNotFoundError as cause:
-                raise ToolError(f"{argv[0]}: no such command") from cause
-            except PermissionError as cause:
-                raise ToolError(f"{argv[0]}: {cause.strerror}") from cause
-            except (ValueError, OSError) as cause:
-                # A NUL byte in an argument, or more arguments than the kernel takes.
-                raise ToolError(f"{argv[0]}: cannot be started: {cause}") from cause
+                record(process.pid)
+            except BaseException:
+                process.kill()
+                process.wait()
+                raise
+            os.write(tell, b"\n")
+        finally:
+            os.close(told)
+            os.close(tell)
         # Never waited for here: `start_ticks` treats the zombie of our own child as gone.
         process.returncode = 0
         return process.pid

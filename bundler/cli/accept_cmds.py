@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from bundler import wiring
-from bundler.cli.console import progress, say, show_json, table
+from bundler.cli.console import progress, say, show_json
+from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, measure, show
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
-from bundler.domain.verdict import Verdict
-from bundler.errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, StateError, disk_errors
-
-if TYPE_CHECKING:
-    from bundler.domain.facts import AcceptanceRecord
-
-RECORD = "record.json"
-# Names the newest run; folders are named by time, and clocks can be set back.
-LAST = "last"
-_EXIT = {
-    Verdict.PASS: EXIT_OK,
-    Verdict.FAIL: EXIT_FAIL,
-    Verdict.INCONCLUSIVE: EXIT_INCONCLUSIVE,
-}
-_STYLE = {
-    Verdict.PASS: "bold green",
-    Verdict.FAIL: "bold red",
-    Verdict.INCONCLUSIVE: "bold yellow",
-}
+from bundler.errors import StateError, disk_errors
 
 
 def accept(
@@ -41,87 +24,19 @@ def accept(
 
     Exit code 0: PASS, 10: FAIL, 11: INCONCLUSIVE.
     """
-    from bundler.accept.pipeline import accept as run_acceptance
-    from bundler.deploy.install import current_release
-    from bundler.deploy.observing import observe
+    from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
-    from bundler.format.codec import to_bytes
 
     place = Root(root_folder(root))
     _, release = current_release(place)
     verified = open_imported(place, release.bundle_id, wiring.gate())
-    launcher = wiring.launcher(place, progress(quiet=True))
-    running = {
-        one.state.service: one.state
-        for one in observe(launcher, release)
-        if launcher.alive(one.state) and one.state.ready_after_s is not None
-    }
-    if not release.services:
-        raise StateError(f"{release.bundle_id}: holds an engine and no model to measure")
-    absent = [s.name for s in release.services if s.name not in running]
-    if absent:
-        raise StateError(
-            f"{', '.join(absent)}: not running, or not ready yet",
-            hint="Run: airbundle start --root ROOT",
-        )
-    # Before minutes of measuring, not after: can the receipt be written?
-    place.write(place.acceptance / LAST, b"")
-    record = run_acceptance(
-        states=tuple(running[service.name] for service in release.services),
-        verified=verified,
-        chat=wiring.chat(place),
-        clock=wiring.clock(),
-        progress=progress(quiet=quiet or json),
-        host=wiring.host().facts(),
-    )
-    folder = place.acceptance / record.began.replace(":", "")
-    place.write(folder / RECORD, to_bytes(record))
-    place.write(place.acceptance / LAST, folder.name.encode())
+    record, path = measure(place, release, verified, progress(quiet=quiet or json))
     if json:
-        show_json(
-            {"record": str(folder / RECORD), "verdict": record.verdict.value}
-            | {"checks": [check.model_dump(mode="json") for check in record.checks]}
-        )
+        show_json(as_json(record, path))
     else:
-        _show(record)
-        say(f"record: {folder / RECORD}")
-    raise typer.Exit(_EXIT[record.verdict])
-
-
-def _show(record: AcceptanceRecord) -> None:
-    table(
-        "measured",
-        ["service", "#users", "#ok", "#TTFT p50/p95/p99 ms", "#TPOT p50/p95 ms", "#E2E p95 ms",
-         "#output tok/s"],
-        [
-            [
-                level.service,
-                str(level.concurrency),
-                f"{level.succeeded}/{level.requests}",
-                "/".join(map(_ms, (level.ttft.p50, level.ttft.p95, level.ttft.p99))),
-                "/".join(map(_ms, (level.tpot.p50, level.tpot.p95))),
-                _ms(level.e2e.p95),
-                f"{level.output_tokens_per_s:.1f}",
-            ]
-            for level in record.levels
-        ],
-    )  # fmt: skip
-    table(
-        "judged",
-        ["verdict", "service", "#users", "what", "measured", "reason"],
-        [
-            [c.verdict.value, c.service, str(c.concurrency or "-"), c.what, c.measured, c.reason]
-            for c in record.checks
-        ],
-    )
-    for warning in record.warnings:
-        say(f"warning: {warning}", "yellow")
-    say(record.verdict.value, _STYLE[record.verdict])
-
-
-def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
+        show(record, path)
+    raise typer.Exit(EXIT[record.verdict])
 
 
 def report(
@@ -152,7 +67,7 @@ def report(
         return
     for name in written:
         say(name)
-    say(record.verdict.value, _STYLE[record.verdict])
+    say(record.verdict.value, STYLE[record.verdict])
 
 
 def _last_record(folder: Path) -> Path:

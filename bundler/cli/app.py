@@ -25,6 +25,8 @@ HOMES = {
     "copy": "copy_cmds",
     **dict.fromkeys(("verify", "import", "install", "start", "stop"), "deploy_cmds"),
     **dict.fromkeys(("status", "logs", "kernels"), "look_cmds"),
+    **dict.fromkeys(("releases", "upgrade", "rollback"), "release_cmds"),
+    **dict.fromkeys(("uninstall", "gc"), "removal_cmds"),
     "repair": "repair_cmds",
     **dict.fromkeys(("accept", "report", "demo"), "accept_cmds"),
     **dict.fromkeys(("sign", "attach", "approve", "reject"), "sign_cmds"),

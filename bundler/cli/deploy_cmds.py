@@ -20,13 +20,18 @@ from bundler.cli.options import (
     root_folder,
     volume_key,
 )
+from bundler.cli.rootchecks import verify_installed, verify_quick
 from bundler.domain.sizes import human
 from bundler.errors import IntegrityError, MissingVolumeError, StateError
 from bundler.format.untrusted import shown
 
 if TYPE_CHECKING:
+    from bundler.deploy.root import Root
     from bundler.deploy.sitetrust import SiteTrust
     from bundler.domain.manifest import VerifiedManifest
+
+# Of what ran while its release was made anew.
+_RESTART_WITHIN_S = 900.0
 
 
 def _who(verified: VerifiedManifest) -> str:
@@ -48,6 +53,13 @@ def verify(
         bool,
         typer.Option("--quick", help="Check what is imported below --root for drift, by xxh3."),
     ] = False,
+    installed: Annotated[
+        bool,
+        typer.Option(
+            "--installed",
+            help="Check a release below --root, by SHA-256: the one in use, or the named bundle's.",
+        ),
+    ] = False,
     root: RootOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -55,8 +67,11 @@ def verify(
     """Check the signature, then every byte of every file; name what is wrong."""
     from bundler.deploy.verify import verify as verify_bundle
 
+    if installed:
+        verify_installed(root_folder(root), folder.name if folder else None, json=json, quiet=quiet)
+        return
     if quick:
-        _verify_quick(root_folder(root), json=json, quiet=quiet)
+        verify_quick(root_folder(root), json=json, quiet=quiet)
         return
     if folder is None:
         raise typer.BadParameter("name the folder with the bundle, or give --quick with --root")
@@ -111,24 +126,6 @@ def _trust_for_looking(
         keys=wiring.verifiers(keys),
         unsigned=unsigned,
     )
-
-
-def _verify_quick(place: Path, *, json: bool, quiet: bool) -> None:
-    from bundler.deploy.quick import quick_check
-    from bundler.deploy.root import Root
-    from bundler.deploy.trustroot import open_record
-
-    root = Root(place)
-    answers = []
-    for bundle in root.bundles() or [root.pick_bundle(None)]:
-        verified = open_record(root, bundle.name, wiring.gate())
-        found = quick_check(root, verified, progress(quiet=quiet or json))
-        found.raise_if_bad(root)
-        answers.append({"bundle_id": verified.bundle_id, "bytes": found.checked})
-        if not json:
-            say(f"OK: {verified.bundle_id}, {human(found.checked)} without drift", "bold green")
-    if json:
-        show_json({"ok": True, "bundles": answers})
 
 
 def import_(
@@ -203,6 +200,13 @@ def install(
         str | None, typer.Argument(help="Bundle id; the newest when left out.", show_default=False)
     ] = None,
     root: RootOption = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Make an installed release anew, in its place: the one in use when none is named.",
+        ),
+    ] = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -212,22 +216,41 @@ def install(
     from bundler.deploy.trustroot import check_may_install, open_imported
 
     place = Root(root_folder(root))
+    if again:
+        bundle = _installed(place, bundle)
     verified = open_imported(place, bundle, wiring.gate())
     check_may_install(place, verified, wiring.gate())
+    shown = progress(quiet=quiet or json)
     installer = Installer(
         root=place,
         uv=wiring.uv_program(),
         runner=wiring.runner(),
         clock=wiring.clock(),
-        progress=progress(quiet=quiet or json),
+        progress=shown,
     )
-    record = installer.install(verified)
+    if again:
+        from bundler.deploy.remaking import Remaker
+
+        launcher = wiring.launcher(place, shown)
+        record, states = Remaker(installer, launcher, _RESTART_WITHIN_S).remake(verified)
+        for state in () if json else states:
+            say(f"{state.service}: started again, at {state.url}")
+    else:
+        record = installer.install(verified)
     if json:
         show_json(
             record.model_dump(mode="json") | {"release": str(place.release(record.bundle_id))}
         )
         return
     say(f"installed {record.bundle_id}, {_who(verified)}", "bold green")
+
+
+def _installed(place: Root, bundle: str | None) -> str:
+    from bundler.deploy.releases import current_release, pick_release
+
+    if bundle is not None:
+        return pick_release(place, bundle).bundle_id
+    return current_release(place)[1].bundle_id
 
 
 def start(
@@ -239,8 +262,8 @@ def start(
     quiet: QuietOption = False,
 ) -> None:
     """Start the current release's services; ready means that a real completion came back."""
-    from bundler.deploy.install import current_release
     from bundler.deploy.observing import observe
+    from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
 
@@ -271,10 +294,7 @@ def stop(root: RootOption = None, json: JsonOption = False) -> None:
     if not place.path.is_dir():
         raise StateError(f"{place.path}: no such folder", hint="Nothing was imported there yet.")
     launcher = wiring.launcher(place, progress(quiet=True))
-    stopped = []
-    for state in launcher.states():
-        launcher.stop(state)
-        stopped.append(state.service)
+    stopped = launcher.stop_all()
     if json:
         show_json({"stopped": stopped})
         return

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def status(root: RootOption = None, json: JsonOption = False) -> None:
     """Show imported bundles, releases and running services."""
     from bundler.deploy.importing import missing_volumes
-    from bundler.deploy.install import read_release
+    from bundler.deploy.releases import read_release
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_record
 
@@ -158,8 +158,8 @@ def kernels(
 
     Exit code 0: nothing speaks against it, 10: something else runs than was asked for.
     """
-    from bundler.deploy.install import current_release
     from bundler.deploy.observing import observe
+    from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
 
     place = Root(root_folder(root))

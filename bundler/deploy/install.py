@@ -13,9 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.deploy.importing import missing_volumes
+from bundler.deploy.installedcheck import digests_below
 from bundler.deploy.interpreter import find_python
 from bundler.deploy.needs import check_glibc
+from bundler.deploy.releases import read_release
+from bundler.deploy.removing import remove_tree
 from bundler.deploy.root import RELEASE_FILE, Root
+from bundler.deploy.switching import exchange, switch, waits_for_its_place
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.manifest import Entry, VerifiedManifest
 from bundler.errors import (
@@ -27,7 +31,7 @@ from bundler.errors import (
     disk_errors,
 )
 from bundler.format.blocks import content_id
-from bundler.format.codec import from_bytes, to_bytes
+from bundler.format.codec import to_bytes
 from bundler.format.drift import drifted_entries
 from bundler.ports import Clock, CommandRunner, Completed, Progress
 
@@ -40,32 +44,6 @@ _GAPS = (
     r"Because there are no versions of ([\w.-]+)",
     r"Because only ([\w.-]+)(?:[\[{].*?[\]}])?<\S+ is available",
 )
-
-
-def read_release(folder: Path) -> ReleaseRecord | None:
-    """The record of an installed release; None when it is not (wholly) installed."""
-    path = folder / RELEASE_FILE
-    return from_bytes(ReleaseRecord, path.read_bytes(), str(path)) if path.is_file() else None
-
-
-def current_release(root: Root) -> tuple[Path, ReleaseRecord]:
-    """Folder and record of the release in use.
-
-    Raises:
-        StateError: none is installed.
-    """
-    folder = root.current.resolve()
-    record = read_release(folder) if root.current.is_symlink() else None
-    if record is None:
-        raise StateError(
-            f"{root.path}: no release is installed", hint="Run: airbundle install --root ROOT"
-        )
-    if record.root != str(root.path):
-        raise StateError(
-            f"{root.path}: this root was moved here from {record.root}; its programs do not start",
-            hint="Run `airbundle install` again: it makes the release anew from the store.",
-        )
-    return folder, record
 
 
 @dataclass(frozen=True)
@@ -89,30 +67,61 @@ class Installer:
             InstallError: uv could not install; the old release stays in use.
         """
         with self.root.alone():
-            return self._install(verified)
+            record = self.prepare(verified)
+            switch(self.root, verified.bundle_id)
+            # An upgrade that was interrupted before has no way back any more.
+            with disk_errors("removing", self.root.upgrade):
+                self.root.upgrade.unlink(missing_ok=True)
+        return record
 
-    def _install(self, verified: VerifiedManifest) -> ReleaseRecord:
+    def prepare(self, verified: VerifiedManifest) -> ReleaseRecord:
+        """Install an imported bundle beside the release in use. Raises as `install` does."""
+        with self.root.alone():
+            return self._prepare(verified)
+
+    def _prepare(self, verified: VerifiedManifest) -> ReleaseRecord:
+        self._check_complete(verified)
+        folder = self.root.release(verified.bundle_id)
+        if waits_for_its_place(self.root, verified.bundle_id):
+            exchange(self.root, verified.bundle_id)
+        record = read_release(folder)
+        # An environment's scripts name their interpreter by its whole path.
+        if record is None or record.root != str(self.root.path):
+            self._check_store(verified)
+            record = self._install_whole(folder, verified)
+        return record
+
+    def _check_complete(self, verified: VerifiedManifest) -> None:
         missing = missing_volumes(self.root, verified)
         if missing:
             raise StateError(
                 f"{verified.bundle_id}: the import lacks {', '.join(missing)}",
                 hint="Import the stick that holds them, then install.",
             )
-        folder = self.root.release(verified.bundle_id)
-        record = read_release(folder)
-        # An environment's scripts name their interpreter by its whole path.
-        if record is None or record.root != str(self.root.path):
-            self._check_store(verified)
-            _remove(folder)
-            try:
-                record = self._install_into(folder, verified)
-            except BaseException:
-                _remove(folder)
-                raise
-        self._make_current(folder)
-        return record
 
-    def _install_into(self, folder: Path, verified: VerifiedManifest) -> ReleaseRecord:
+    def make_beside(self, verified: VerifiedManifest) -> ReleaseRecord:
+        """Make a release anew, from a store that is checked by SHA-256, where `exchange` takes it from.
+
+        Raises as `install` does.
+        """
+        with self.root.alone():
+            self._check_complete(verified)
+            self._check_store(verified, by_sha256=True)
+            return self._install_whole(self.root.again(verified.bundle_id), verified, movable=True)
+
+    def _install_whole(
+        self, folder: Path, verified: VerifiedManifest, *, movable: bool = False
+    ) -> ReleaseRecord:
+        remove_tree(folder)
+        try:
+            return self._install_into(folder, verified, movable=movable)
+        except BaseException:
+            remove_tree(folder)
+            raise
+
+    def _install_into(
+        self, folder: Path, verified: VerifiedManifest, *, movable: bool
+    ) -> ReleaseRecord:
         manifest = verified.manifest
         check_glibc(manifest.needs)
         self.root.make(folder)
@@ -120,7 +129,7 @@ class Installer:
         for entry in manifest.payload:
             self._place(entry, folder)
         self.progress.note(f"installing {manifest.engine.distribution} {manifest.engine.version}")
-        self._make_venv(folder, verified)
+        environment = self._make_venv(folder, verified, movable=movable)
         shutil.rmtree(folder / "wheels", ignore_errors=True)
         record = ReleaseRecord(
             bundle_id=verified.bundle_id,
@@ -132,16 +141,17 @@ class Installer:
             engine_name=manifest.engine.name,
             engine_version=manifest.engine.version,
             services=manifest.services,
+            environment=environment,
         )
         self.root.write(folder / RELEASE_FILE, to_bytes(record))
         return record
 
-    def _check_store(self, verified: VerifiedManifest) -> None:
+    def _check_store(self, verified: VerifiedManifest, *, by_sha256: bool = False) -> None:
         """SHA-256 decided at the import; xxh3 finds what has drifted since."""
         manifest = verified.manifest
         places = {entry.path: self.root.object(content_id(entry)) for entry in manifest.payload}
         with self.progress.task("check store", manifest.size) as task:
-            drifted = drifted_entries(manifest, places, task)
+            drifted = drifted_entries(manifest, places, task, by_sha256=by_sha256)
         for entry in drifted:
             with disk_errors("removing", places[entry.path]):
                 places[entry.path].unlink(missing_ok=True)
@@ -164,18 +174,21 @@ class Installer:
             except OSError:
                 shutil.copyfile(source, target)
 
-    def _make_venv(self, folder: Path, verified: VerifiedManifest) -> None:
-        """Offline, hashes required, from the carried wheels alone."""
+    def _make_venv(
+        self, folder: Path, verified: VerifiedManifest, *, movable: bool
+    ) -> dict[str, str]:
+        """Offline, hashes required, from the carried wheels alone; gives what `uv venv` itself wrote."""
         cache = folder / ".uv-cache"
         common = ["--offline", "--no-config", "--no-progress", "--cache-dir", str(cache)]
         python = str(find_python(self.root, verified, folder, self.runner))
         created = self.runner.run(
             [self.uv, "venv", *common, "--no-python-downloads", "--python", python,
-             str(folder / "venv")],
+             *(["--relocatable"] if movable else []), str(folder / "venv")],
             env=_clean(),
         )  # fmt: skip
         if created.returncode != 0:
             raise _uv_error(f"{python}: uv makes no environment with it", folder, created)
+        written = digests_below(folder / "venv")
         left_out = folder / ".uv-excludes"
         excludes: list[str] = []
         if verified.manifest.engine.exclude:
@@ -196,13 +209,7 @@ class Installer:
         shutil.rmtree(cache, ignore_errors=True)
         if done.returncode != 0:
             raise _uv_error(verified.bundle_id, folder, done)
-
-    def _make_current(self, folder: Path) -> None:
-        temporary = self.root.current.with_name("current.new")
-        with disk_errors("switching", self.root.current):
-            temporary.unlink(missing_ok=True)
-            temporary.symlink_to(Path("releases") / folder.name)
-            temporary.replace(self.root.current)
+        return written
 
 
 def _clean() -> dict[str, str | None]:
@@ -238,9 +245,3 @@ def _gap(text: str) -> str | None:
             return f"{match[1]} is missing"
     _, unsolved, reason = text.partition("No solution found when resolving dependencies")
     return reason.removeprefix(" cause:").strip()[:400] if unsolved else None
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        with disk_errors("removing", folder):
-            shutil.rmtree(folder)

@@ -74,7 +74,7 @@ class Launcher:
             raise
 
     def _spawn_all(self, folder: Path, record: ReleaseRecord) -> list[ServiceState]:
-        left = {s.service: s for s in self.states() if self._members(s)}
+        left = {state.service: state for state in self.living()}
         wanted = [left.get(service.name) for service in record.services]
         complete = all(state and state.ready_after_s is not None for state in wanted)
         for service, state in zip(record.services, wanted, strict=True):
@@ -110,6 +110,17 @@ class Launcher:
                 raise StateError(
                     f"{cause}", hint=f"End the engine by hand if it runs, then remove {path}."
                 ) from cause
+
+    def living(self) -> list[ServiceState]:
+        """Recorded services of which a process is left, of whatever release."""
+        return [state for state in self.states() if self._members(state)]
+
+    def stop_all(self) -> list[str]:
+        """Stop every recorded service; gives their names."""
+        states = list(self.states())
+        for state in states:
+            self.stop(state)
+        return [state.service for state in states]
 
     def alive(self, state: ServiceState) -> bool:
         """Whether the very process that was started still runs."""
@@ -156,15 +167,20 @@ class Launcher:
 
     def _spawn(self, folder: Path, record: ReleaseRecord, service: Service) -> ServiceState:
         start = prepare(self.root, folder, record, service, self.engines[record.engine_name]())
-        pid = self.runner.spawn(start.plan.argv, env=start.env, cwd=folder, log=start.log)
-        state = self.state_of(start, record, pid)
+        states: list[ServiceState] = []
+
+        def record_it(pid: int) -> None:
+            states.append(self.state_of(start, record, pid))
+            self.root.write(self.root.state(service.name), to_bytes(states[0]))
+
         try:
-            self.root.write(self.root.state(service.name), to_bytes(state))
+            self.runner.spawn(
+                start.plan.argv, env=start.env, cwd=folder, log=start.log, record=record_it
+            )
         except BaseException:
-            # Without a record nobody would ever stop it.
-            self.stop(state)
+            self.root.state(service.name).unlink(missing_ok=True)
             raise
-        return state
+        return states[0]
 
     def state_of(self, start: Start, record: ReleaseRecord, pid: int) -> ServiceState:
         """The record of a process that was started so."""

@@ -5,7 +5,11 @@
 <root>/store/ab/<sha256>      imported files, complete and checked
 <root>/store/partial/         files that are being imported
 <root>/releases/<bundle id>/  venv, models, release.json (written last)
+<root>/releases/.again/       releases that are being made anew beside the ones in use
+<root>/releases/.gone/        releases that are being removed
 <root>/current                symbolic link to the release that `start` uses
+<root>/previous               symbolic link to the release that was in use before
+<root>/upgrade.json           an upgrade that is under way
 <root>/run/<service>.json     started processes
 <root>/logs/<service>.log     what the engine said
 <root>/acceptance/<time>/     receipts and reports
@@ -32,6 +36,7 @@ class Root:
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
+        self._held = False
 
     def bundle(self, bundle_id: str) -> Path:
         """Folder of an imported bundle's records."""
@@ -74,22 +79,51 @@ class Root:
         """Record of the newest bundle of a name that came in."""
         return self.trust / f"seen-{name}.json"
 
+    @property
+    def store(self) -> Path:
+        """Folder of all stored files."""
+        return self.path / "store"
+
     def object(self, content_id: str) -> Path:
         """A stored file."""
-        return self.path / "store" / content_id[:2] / content_id
+        return self.store / content_id[:2] / content_id
 
     def partial(self, content_id: str) -> Path:
         """A file on its way in."""
-        return self.path / "store" / "partial" / content_id
+        return self.store / "partial" / content_id
+
+    @property
+    def releases(self) -> Path:
+        """Folder of all releases."""
+        return self.path / "releases"
 
     def release(self, bundle_id: str) -> Path:
         """Folder of a release."""
-        return self.path / "releases" / bundle_id
+        return self.releases / bundle_id
+
+    def again(self, bundle_id: str) -> Path:
+        """Where a release is made anew while the one of that name serves."""
+        return self.releases / ".again" / bundle_id
+
+    @property
+    def gone(self) -> Path:
+        """Folder of releases that are being removed."""
+        return self.releases / ".gone"
 
     @property
     def current(self) -> Path:
         """The link to the release in use."""
         return self.path / "current"
+
+    @property
+    def previous(self) -> Path:
+        """The link to the release that was in use before."""
+        return self.path / "previous"
+
+    @property
+    def upgrade(self) -> Path:
+        """Record of an upgrade that is under way."""
+        return self.path / "upgrade.json"
 
     def state(self, service: str) -> Path:
         """Record of a started process."""
@@ -111,11 +145,15 @@ class Root:
     def alone(self) -> Iterator[None]:
         """Hold the root: two commands that change it would undo each other.
 
-        The kernel gives the lock back when the process ends, however it ends.
+        The kernel gives the lock back when the process ends, however it ends. A command that holds
+        the root may use what holds it too.
 
         Raises:
             StateError: another command holds it.
         """
+        if self._held:
+            yield
+            return
         self.make(self.path)
         path = self.path / ".lock"
         with disk_errors("opening", path):
@@ -128,7 +166,11 @@ class Root:
                     f"{self.path}: another airbundle command is at work here",
                     hint="Wait until it has ended, then run the same command again.",
                 ) from cause
-            yield
+            self._held = True
+            try:
+                yield
+            finally:
+                self._held = False
 
     def runtime(self, sha256: str) -> Path:
         """Folder of an unpacked Python runtime."""

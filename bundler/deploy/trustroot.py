@@ -83,6 +83,21 @@ def check_may_install(root: Root, verified: VerifiedManifest, gate: Gate) -> Non
     trust.check_approved(kept_folders(root.decisions(verified.bundle_id)), verified)
 
 
+def open_for_return(root: Root, bundle_id: str, gate: Gate) -> VerifiedManifest:
+    """As `open_imported`, for a release that was let in before and is to serve again.
+
+    An approval that has expired since lets nothing in, and does not bar the way back.
+
+    Raises:
+        StateError: no such bundle.
+        TrustError: it was revoked or rejected since.
+    """
+    verified = open_imported(root, bundle_id, gate)
+    trust = gate.site(root, unsigned=not verified.signed)
+    trust.check_not_rejected(kept_folders(root.decisions(verified.bundle_id)), verified)
+    return verified
+
+
 def _vouched(
     root: Root, bundle_id: str | None, gate: Gate
 ) -> tuple[Path, tuple[Verifier, ...], bool]:

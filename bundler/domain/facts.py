@@ -20,6 +20,18 @@ class ReleaseRecord(Record):
     engine_name: str
     engine_version: str
     services: tuple[Service, ...]
+    environment: dict[str, str] = Field(
+        {}, description="SHA-256 of the files that uv made the environment of, before any wheel."
+    )
+
+
+class UpgradeRecord(Record):
+    """Written before a change of releases stops what serves, gone when the change has ended."""
+
+    bundle_id: str = Field(description="The release that is to serve.")
+    current: str | None = Field(description="The release in use before.")
+    previous: str | None = Field(description="The release in use before that.")
+    served: bool = Field(description="Whether services ran before.")
 
 
 class ServiceState(Record):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import glob
 import os
+import re
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+_TEMPORARY = re.compile(r"(.+)\.([0-9]+)\.[0-9]+\.new")
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o666) -> None:
@@ -37,10 +40,17 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o666) -> None:
         raise
 
 
+def left_behind(folder: Path) -> Iterator[Path]:
+    """Temporary files in a folder of writers that were killed; a living one may still be at its own."""
+    for path in folder.glob("*.new"):
+        found = _TEMPORARY.fullmatch(path.name)
+        if found and not Path(f"/proc/{found[2]}").exists():
+            yield path
+
+
 def _remove_left_behind(path: Path) -> None:
-    """What a kill -9 left of an earlier try; a living process may still be at its own."""
-    for other in path.parent.glob(f"{glob.escape(path.name)}.*.new"):
-        number = other.name[len(path.name) + 1 :].partition(".")[0]
-        if number.isdigit() and not Path(f"/proc/{number}").exists():
+    for other in left_behind(path.parent):
+        found = _TEMPORARY.fullmatch(other.name)
+        if found and found[1] == path.name:
             with suppress(OSError):
                 other.unlink()

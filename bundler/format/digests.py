@@ -49,6 +49,14 @@ def sha256_file(path: Path) -> str:
     return digest.finalize().hex()
 
 
+def sha256_run(path: Path, offset: int, size: int) -> str:
+    """SHA-256 of a run of a file's bytes; of fewer bytes where the file is shorter."""
+    digest = hashes.Hash(hashes.SHA256())
+    for chunk in read_chunks(path, offset, size):
+        digest.update(chunk)
+    return digest.finalize().hex()
+
+
 def xxh3_run(path: Path, offset: int, size: int) -> str:
     """xxh3-128 of a run of a file's bytes: drift, not trust. Of fewer bytes where the file is shorter.
 

@@ -1,6 +1,6 @@
-"""Files that were proved once, checked for drift by xxh3: bit rot and slips, not an attacker's work.
+"""Files that were proved once, compared with the manifest again, block by block on every core.
 
-At memory speed on every core, so that an installed release can be checked at each start.
+By xxh3 at memory speed: bit rot and slips, not an attacker's work. By SHA-256: that too.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.domain.manifest import Entry, Manifest
-from bundler.format.digests import xxh3_run
+from bundler.format.digests import sha256_run, xxh3_run
 from bundler.format.volumes import READERS
 from bundler.format.workers import in_parallel
 from bundler.ports import Task
@@ -26,7 +26,7 @@ class _Job:
 
 
 def drifted_entries(
-    manifest: Manifest, places: Mapping[str, Path], task: Task
+    manifest: Manifest, places: Mapping[str, Path], task: Task, *, by_sha256: bool = False
 ) -> tuple[Entry, ...]:
     """Entries whose file is no longer what the manifest says, in order.
 
@@ -34,7 +34,9 @@ def drifted_entries(
         manifest: what was verified.
         places: entry path -> where the file lies; entries that are not named are not looked at.
         task: counts bytes.
+        by_sha256: also find what somebody changed on purpose.
     """
+    digest = sha256_run if by_sha256 else xxh3_run
 
     def check(job: _Job, shared: Task) -> Entry | None:
         size = manifest.block_size
@@ -44,11 +46,12 @@ def drifted_entries(
         start = job.index * size
         length = min(size, job.entry.size - start)
         try:
-            found = xxh3_run(job.path, start, length)
+            found = digest(job.path, start, length)
         except OSError:
             found = ""
         shared.advance(length)
-        return None if found == job.entry.blocks[job.index].xxh3 else job.entry
+        block = job.entry.blocks[job.index]
+        return None if found == (block.sha256 if by_sha256 else block.xxh3) else job.entry
 
     found = in_parallel(READERS, check, _jobs(manifest, places), task)
     paths = {entry.path for entry in found if entry}

@@ -23,57 +23,9 @@ from bundler.format.codec import parse_manifest
 from bundler.format.ingest import digest_file
 from bundler.ports import Completed
 from tests.fakes.runtime import python_archive
+from tests.fakes.site import gone
 from tests.fakes.small_bundle import PYTHON, TOY, SmallBundle
 from tests.fakes.wheels import make_wheel
-
-
-class Site:
-    """A closed host: a root, and the commands."""
-
-    def __init__(self, small: SmallBundle, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.small, self.root, self._capsys = small, root, capsys
-
-    def do(self, *words: str, code: int = 0) -> str:
-        """Run a command; gives stdout and stderr together."""
-        found = run([*words, "--root", str(self.root)])
-        captured = self._capsys.readouterr()
-        assert found == code, captured.err + captured.out
-        return captured.out + captured.err
-
-    def json(self, *words: str, code: int = 0) -> Any:
-        found = run([*words, "--root", str(self.root), "--json"])
-        captured = self._capsys.readouterr()
-        assert found == code, captured.err + captured.out
-        return json.loads(captured.out)
-
-    def bring(self, *folders: Path, code: int = 0) -> str:
-        places = [str(folder) for folder in folders or (self.small.out,)]
-        return self.do("import", *places, "--key", str(self.small.public), "--quiet", code=code)
-
-    def up(self) -> None:
-        self.bring()
-        self.do("install", "--quiet")
-
-
-@pytest.fixture
-def site(tmp_path: Path, free_port: int, capsys: pytest.CaptureFixture[str]) -> Any:
-    made: list[Site] = []
-
-    def make(*args: str, **changes: Any) -> Site:
-        small = SmallBundle(
-            tmp_path / f"b{len(made)}", args=args, port=free_port, **changes
-        ).build()
-        made.append(Site(small, tmp_path / "root", capsys))
-        return made[-1]
-
-    yield make
-    for one in made:
-        run(["stop", "--root", str(one.root)])
-
-
-def gone(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] in "ZX"
 
 
 def test_the_whole_closed_half(site: Any) -> None:

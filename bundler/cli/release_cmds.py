@@ -1,0 +1,193 @@
+"""Commands that go from one installed release to another: releases, rollback, upgrade."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bundler import wiring
+from bundler.cli.console import progress, say, show_json, table
+from bundler.cli.judging import EXIT, STYLE, as_json, measure, show
+from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
+from bundler.cli.streams import ERR
+from bundler.domain.sizes import human
+from bundler.domain.verdict import Verdict
+from bundler.errors import StateError
+
+if TYPE_CHECKING:
+    from bundler.deploy.root import Root
+    from bundler.deploy.upgrading import Changer, Outcome
+    from bundler.domain.facts import AcceptanceRecord, ReleaseRecord
+    from bundler.ports import Progress
+
+TimeoutOption = Annotated[
+    float, typer.Option("--timeout", min=1, help="Seconds until a service must be healthy.")
+]
+
+
+def releases(root: RootOption = None, json: JsonOption = False) -> None:
+    """Show every installed release: which one is in use, what runs, what it takes on the disk."""
+    from bundler.deploy.releases import releases as all_releases
+    from bundler.deploy.releases import space_of
+    from bundler.deploy.root import Root
+
+    place = Root(root_folder(root))
+    if not place.path.is_dir():
+        raise StateError(f"{place.path}: no such folder", hint="Nothing was imported there yet.")
+    running: dict[str, list[str]] = {}
+    for state in wiring.launcher(place, progress(quiet=True)).living():
+        running.setdefault(state.bundle_id, []).append(state.service)
+    found: list[dict[str, Any]] = []
+    for one in all_releases(place):
+        own, shared = space_of(place, one.folder)
+        record = one.record
+        found.append(
+            {
+                "bundle_id": one.bundle_id,
+                "installed": record.installed if record else None,
+                "engine": f"{record.engine_name} {record.engine_version}" if record else None,
+                "use": one.use or None,
+                "own_bytes": own,
+                "shared_bytes": shared,
+                "running": running.get(one.bundle_id, []),
+            }
+        )
+    unfinished = _unfinished(place)
+    if json:
+        show_json({"root": str(place.path), "releases": found, "unfinished_upgrade": unfinished})
+        return
+    table(
+        "releases",
+        ["id", "engine", "installed", "use", "#own", "#shared with the store", "runs"],
+        [
+            [
+                str(one["bundle_id"]),
+                str(one["engine"] or "-"),
+                str(one["installed"] or "HALF INSTALLED"),
+                str(one["use"] or "-"),
+                human(one["own_bytes"]),
+                human(one["shared_bytes"]),
+                ", ".join(one["running"]) or "-",
+            ]
+            for one in found
+        ],
+    )
+    if unfinished:
+        say(
+            f"the upgrade to {unfinished} was interrupted: `airbundle rollback` ends it,"
+            f" `airbundle upgrade {unfinished}` goes on with it",
+            "yellow",
+        )
+
+
+def _unfinished(place: Root) -> str | None:
+    from bundler.deploy.upgrading import pending
+
+    began = pending(place)
+    return began.bundle_id if began else None
+
+
+def rollback(
+    bundle: Annotated[
+        str | None,
+        typer.Argument(help="Bundle id; the release before when left out.", show_default=False),
+    ] = None,
+    root: RootOption = None,
+    timeout: TimeoutOption = 900,
+    no_start: Annotated[
+        bool, typer.Option("--no-start", help="Start nothing; what runs is stopped all the same.")
+    ] = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Go back to the release before, or to a named one; what runs is stopped and started anew."""
+    from bundler.deploy.root import Root
+
+    place = Root(root_folder(root))
+    if not place.path.is_dir():
+        raise StateError(f"{place.path}: no such folder", hint="Nothing was imported there yet.")
+    outcome = _changer(place, timeout, progress(quiet=quiet or json)).rollback(
+        bundle, start=not no_start
+    )
+    if json:
+        show_json(_told(outcome))
+        return
+    say(outcome.said, "bold green")
+
+
+def upgrade(
+    bundle: Annotated[
+        str | None,
+        typer.Argument(help="Bundle id; the newest import when left out.", show_default=False),
+    ] = None,
+    root: RootOption = None,
+    timeout: TimeoutOption = 900,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Go back also when the judgement is INCONCLUSIVE.")
+    ] = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Install beside what serves, switch, start, accept; when that fails, the old one serves again.
+
+    Exit code 0: PASS, 10: FAIL and gone back, 11: INCONCLUSIVE (kept, with --strict gone back); the code
+    of a start that failed, and gone back.
+    """
+    from bundler.deploy.install import Installer
+    from bundler.deploy.root import Root
+    from bundler.deploy.trustroot import check_may_install, open_imported
+
+    place = Root(root_folder(root))
+    verified = open_imported(place, bundle, wiring.gate())
+    check_may_install(place, verified, wiring.gate())
+    shown = progress(quiet=quiet or json)
+    receipts: list[tuple[AcceptanceRecord, Path]] = []
+
+    def judge(release: ReleaseRecord) -> Verdict:
+        receipts.append(measure(place, release, verified, shown))
+        return receipts[-1][0].verdict
+
+    installer = Installer(
+        root=place,
+        uv=wiring.uv_program(),
+        runner=wiring.runner(),
+        clock=wiring.clock(),
+        progress=shown,
+    )
+    outcome = _changer(place, timeout, shown).upgrade(verified, installer, judge, strict=strict)
+    [(record, path)] = receipts
+    if json:
+        show_json(as_json(record, path) | _told(outcome))
+    else:
+        show(record, path)
+        say(outcome.said, STYLE[record.verdict])
+    raise typer.Exit(EXIT[record.verdict])
+
+
+def _changer(place: Root, timeout: float, shown: Progress) -> Changer:
+    from bundler.deploy.upgrading import Changer
+
+    return Changer(
+        root=place,
+        launcher=wiring.launcher(place, shown),
+        gate=wiring.gate(),
+        timeout_s=timeout,
+        tell=lambda line: ERR.line(line, style="bold yellow"),
+    )
+
+
+def _told(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "current": outcome.current,
+        "serving": [state.model_dump(mode="json") for state in outcome.serving],
+        "rolled_back": outcome.rolled_back,
+        "said": outcome.said,
+    }
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    for command in (releases, upgrade, rollback):
+        app.command(rich_help_panel="Closed side")(command)
