@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import Gate
     from bundler.domain.hostindex import HostIndex
+    from bundler.domain.shelf import Shelf
     from bundler.domain.sources import EngineRef
     from bundler.domain.target import Target
     from bundler.ports import (
@@ -323,6 +324,13 @@ def wheel_reader(index: HostIndex, stored: Callable[[str], Path | None]) -> Whee
     from bundler.adapters.fetch_http.wheels import WheelArchives
 
     return WheelArchives(index, stored)
+
+
+def serve_shelf(shelf: Shelf, host: str, port: int, say: Callable[[str], None]) -> None:
+    """Serve a root's wheels and models over HTTP until the process is ended."""
+    from bundler.adapters.serve_http import serve_shelf as serve
+
+    serve(shelf, host, port, say)
 
 
 def launcher(root: Root, progress: Progress) -> Launcher:

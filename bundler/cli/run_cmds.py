@@ -1,4 +1,4 @@
-"""Commands for supervisors: run, export."""
+"""Commands for other programs and hosts: run, export, serve."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import typer
 
 from bundler import wiring
 from bundler.cli.console import progress, say, show_json
-from bundler.cli.options import JsonOption, RootOption, root_folder
-from bundler.errors import StateError
+from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
+from bundler.cli.streams import ERR
+from bundler.errors import StateError, TrustError
 
 
 def run(
@@ -79,7 +80,44 @@ def export(
         f" --now {' '.join(Path(name).stem for name in files if name.endswith('.service'))}")  # fmt: skip
 
 
+def serve(
+    root: RootOption = None,
+    host: Annotated[str, typer.Option("--host", help="IP address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="TCP port.")] = 8099,
+    quiet: QuietOption = False,
+) -> None:
+    """Serve imported wheels and models, read-only, to plain pip, uv and huggingface_hub on other hosts.
+
+    What the site's policy refuses, or is not wholly imported, is not served. Who reaches the address may read.
+    """
+    from bundler.deploy.importing import missing_volumes
+    from bundler.deploy.root import Root
+    from bundler.deploy.shelving import make_shelf
+    from bundler.deploy.trustroot import check_may_install, open_imported
+
+    place = Root(root_folder(root))
+    bundles = []
+    for folder in place.bundles():
+        try:
+            verified = open_imported(place, folder.name, wiring.gate())
+            check_may_install(place, verified, wiring.gate())
+        except TrustError as error:
+            ERR.line(f"not served: {folder.name}: {error}", style="yellow")
+            continue
+        if missing := missing_volumes(place, verified):
+            ERR.line(f"not served: {folder.name}: lacks {', '.join(missing)}", style="yellow")
+            continue
+        bundles.append(verified)
+    if not bundles:
+        raise StateError(
+            f"{place.path}: no bundle that may be served is wholly imported",
+            hint="Import one: airbundle import DIR --root ROOT --key KEY.pem",
+        )
+    say_ = (lambda line: None) if quiet else (lambda line: ERR.line(line))
+    wiring.serve_shelf(make_shelf(place, bundles), host, port, say_)
+
+
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (run, export):
+    for command in (run, export, serve):
         app.command(rich_help_panel="Closed side")(command)
