@@ -56,8 +56,10 @@ def last_said(server: Path, *args: str) -> list[str]:
         (["-fa", "off", "-ctv", "q8_0"], "v-cache-flash", "Flash Attention"),
     ],
 )
-def test_wrong_arguments(server: Path, model: Path, args: list[str], name: str, words: str) -> None:
-    told = diagnose(last_said(server, "-m", str(model), "--port", "18999", *args))
+def test_wrong_arguments(
+    server: Path, model: Path, free_port: int, args: list[str], name: str, words: str
+) -> None:
+    told = diagnose(last_said(server, "-m", str(model), "--port", str(free_port), *args))
     assert told is not None
     assert told.name == name
     assert words in told.meaning
@@ -74,16 +76,16 @@ def test_wrong_arguments(server: Path, model: Path, args: list[str], name: str, 
     ],
 )
 def test_a_model_that_is_no_good(
-    server: Path, model: Path, change: Callable[[bytes], bytes], name: str
+    server: Path, model: Path, free_port: int, change: Callable[[bytes], bytes], name: str
 ) -> None:
     model.write_bytes(change(model.read_bytes()))
-    told = diagnose(last_said(server, "-m", str(model), "--port", "18999"))
+    told = diagnose(last_said(server, "-m", str(model), "--port", str(free_port)))
     assert told is not None
     assert told.name == name
 
 
-def test_a_model_that_is_not_there(server: Path, tmp_path: Path) -> None:
-    told = diagnose(last_said(server, "-m", str(tmp_path / "none.gguf"), "--port", "18999"))
+def test_a_model_that_is_not_there(server: Path, tmp_path: Path, free_port: int) -> None:
+    told = diagnose(last_said(server, "-m", str(tmp_path / "none.gguf"), "--port", str(free_port)))
     assert told is not None
     assert told.name == "gguf-unreadable"
 
