@@ -5,10 +5,6 @@ from typing import Any
 
 import pytest
 
-from tests.scenario.test_closed_side import Site, site
-
-__all__ = ["Site", "site"]
-
 Q8 = {"kv_cache_dtype": "q8_0"}
 
 

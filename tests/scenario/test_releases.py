@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from bundler.cli.app import run
+from bundler.deploy.root import _locked
 from tests.fakes.site import Site, gone
 
 WISH = {
@@ -213,6 +214,8 @@ def test_a_killed_upgrade_loses_nothing(site: Any, moment: str) -> None:
         assert answers(here)
         return
     assert unfinished == after
+    for bundle_id in (before, after):
+        here.do("uninstall", bundle_id, "--force", "--purge", code=17)
     assert f"{before} serves again" in here.do("rollback", "--quiet")
     assert answers(here)
     assert ids(here) == {"current": before}
@@ -223,6 +226,7 @@ def test_a_killed_upgrade_loses_nothing(site: Any, moment: str) -> None:
 KILLED_AT_THE_RECORD = """
 import os, signal, sys
 from bundler.cli.app import run
+from bundler.deploy.root import _locked
 from bundler.deploy.root import Root
 real = Root.write
 def write(self, path, data):
@@ -390,6 +394,9 @@ def test_gc_finds_what_killed_commands_left_and_nothing_that_is_needed(site: Any
         ]
     )  # fmt: skip
     size = tree(root)
+    (root / "tool").mkdir()
+    with _locked(root / "tool" / ".lock"):
+        assert "another airbundle command" in here.do("gc", "--yes", code=17)
     said = here.do("gc", "--yes")
     assert "freed" in said
     assert tree(root) == size - shown["bytes"]

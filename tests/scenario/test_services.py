@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 
 from bundler.deploy.root import Root
-from tests.scenario.test_closed_side import Site, gone, site
-
-__all__ = ["Site", "site"]
+from tests.fakes.site import gone
 
 
 def ask(url: str, key: str = "") -> int:
