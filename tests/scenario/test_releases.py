@@ -16,6 +16,8 @@ import pytest
 
 from bundler.cli.app import run
 from bundler.deploy.root import _locked
+from bundler.format.digests import sha256_file
+from tests.fakes.runtime import python_archive
 from tests.fakes.site import Site, gone
 
 WISH = {
@@ -500,4 +502,33 @@ def test_a_kill_between_the_two_renames_is_mended_by_install(
     here.do("gc", "--yes")
     here.do("start", "--quiet")
     assert answers(here)
+    assert here.json("verify", "--installed")["ok"]
+
+
+@pytest.mark.slow
+def test_a_carried_python_is_checked_and_freed_with_its_last_release(
+    site: Any, tmp_path: Path
+) -> None:
+    archive = python_archive(tmp_path / "cpython.tar.gz")
+    sha256 = sha256_file(archive)
+    here = site(files=({"path": str(archive), "sha256": sha256, "role": "python-runtime"},))
+    here.up()
+    assert here.json("verify", "--installed")["ok"]
+    assert here.json("gc")["found"] == []
+    home = here.root / "runtime" / sha256[:12]
+    victim = next(path for path in home.rglob("*.py") if path.is_file())
+    victim.chmod(0o644)
+    victim.write_bytes(victim.read_bytes() + b"# changed")
+    (home / "python" / "stranger").write_bytes(b"x")
+    said = here.do("verify", "--installed", "--quiet", code=7)
+    assert f"{victim.relative_to(here.root)}: changed" in said
+    assert "python/stranger: no wheel" in said
+    here.do("install", "--again", "--quiet")
+    assert here.json("verify", "--installed")["ok"]
+    assert here.json("gc")["found"] == []
+    here.do("uninstall", ids(here)["current"], "--force")
+    assert [one["kind"] for one in here.json("gc")["found"]] == ["runtime"]
+    here.do("gc", "--yes")
+    assert not home.exists()
+    here.do("install", "--quiet")
     assert here.json("verify", "--installed")["ok"]
