@@ -32,6 +32,7 @@ HOMES = {
     **dict.fromkeys(("sign", "attach", "approve", "reject"), "sign_cmds"),
     "trust": "trust_cmds",
     "preflight": "preflight_cmds",
+    **dict.fromkeys(("run", "export"), "run_cmds"),
 }
 
 

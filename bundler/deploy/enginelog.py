@@ -12,7 +12,8 @@ LAST_BYTES = 128 * 1024
 FIRST_BYTES = 8 * 2**20
 # `RuntimeError: ...`, wherever a logger's prefix lets it begin.
 _EXCEPTION = re.compile(r"\b[A-Za-z_.]*(?:Error|Exception): \S")
-_HARMLESS = re.compile(r"\b(?:DEBUG|INFO|WARNING|WARN)\b|[Ww]arning: ")
+# A level that a logger wrote; `(run with NCCL_DEBUG=INFO for details)` is an error's own words.
+_HARMLESS = re.compile(r"(?<!=)\b(?:DEBUG|INFO|WARNING|WARN)\b|[Ww]arning: ")
 
 
 def last_words(path: Path) -> list[str]:
@@ -33,13 +34,18 @@ def first_words(path: Path) -> list[str]:
         return file.read(FIRST_BYTES).decode("utf-8", "replace").splitlines()
 
 
+def is_harmless(line: str) -> bool:
+    """Whether a logger marked the line as less than an error."""
+    return _HARMLESS.search(line) is not None
+
+
 def telling_line(words: list[str]) -> str:
     """The line that most likely names the cause.
 
     The first exception, since an engine of several processes repeats the news of a dead worker; else
     the last line that speaks of an error; else the last line.
     """
-    grave = [line for line in words if not _HARMLESS.search(line)]
+    grave = [line for line in words if not is_harmless(line)]
     first = next((line for line in grave if _EXCEPTION.search(line)), None)
     if first is None:
         first = ([line for line in grave if "error" in line.lower()] or words or [""])[-1]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.deploy.diagnosis import diagnose
 from bundler.deploy.enginelog import first_words, last_words, telling_line
 from bundler.deploy.preparing import Start, prepare
 from bundler.deploy.root import Root
@@ -267,10 +268,14 @@ class Launcher:
 
     def _failure(self, state: ServiceState, what: str) -> EngineError:
         words = last_words(self.root.log(state.service))
-        telling = telling_line(words)
+        telling, found = telling_line(words), diagnose(words)
         said = f"; its last words: {telling}" if telling else "; it said nothing"
+        hint = f"The whole log: {self.root.log(state.service)}"
+        if found is not None:
+            said = f": {found.meaning} (it said: {found.line})"
+            hint = f"{found.fix} {hint}"
         return EngineError(
             f"{state.service}: {what}{said}",
-            hint=f"The whole log: {self.root.log(state.service)}",
+            hint=hint,
             details=[line[:LONGEST_LINE] for line in words[-LAST_WORDS:]],
         )

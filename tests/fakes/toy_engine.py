@@ -1,7 +1,7 @@
 """A server with llama-server's command line and the OpenAI API, for the closed half's quick tests.
 
 It is installed from a wheel and started as a process like any engine. Switches make it fail as real
-engines do: --die-at-start, --die-on-first-request, --never-healthy, --slow-start, --ignore-sigterm,
+engines do: --die-at-start, --die-saying TEXT, --die-on-first-request, --never-healthy, --slow-start, --ignore-sigterm,
 --ignores-kv (its KV cache is f16 whatever was asked), --silent (it says nothing of it).
 """
 
@@ -80,6 +80,10 @@ class Handler(BaseHTTPRequestHandler):
 def main():
     if "--die-at-start" in sys.argv:
         print("ValueError: unknown model architecture: 'nope'", flush=True)
+        raise SystemExit(1)
+    if "--die-saying" in sys.argv:
+        print("(EngineCore pid=7) ERROR 12-02 10:00:01 [core.py:866]", option("--die-saying"))
+        print("RuntimeError: Engine core initialization failed. See root cause above.", flush=True)
         raise SystemExit(1)
     if "--ignore-sigterm" in sys.argv:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -163,6 +163,7 @@ def test_an_engine_that_is_healthy_and_dies_on_the_first_request_is_a_failure(si
     said = here.do("start", "--quiet", code=13)
     assert "healthy on /health and died on the first request" in said
     assert "RuntimeError: Unexpected head dim size, 32" in said
+    assert "the attention kernel does not take the model's head size (32)" in " ".join(said.split())
     assert here.json("status")["services"] == []
 
 
@@ -173,6 +174,23 @@ def test_an_engine_that_dies_at_start_is_quoted(site: Any) -> None:
     said = here.do("start", "--quiet", code=13)
     assert "died before it was healthy" in said
     assert "unknown model architecture: 'nope'" in said
+
+
+def test_a_known_failure_is_told_with_its_meaning_the_fix_and_the_log(site: Any) -> None:
+    here = site(
+        "--die-saying",
+        "ValueError: To serve at least one request with the models's max seq len (262144), (16.0 GiB KV"
+        " cache is needed, which is larger than the available KV cache memory (9.6 GiB). Based on the"
+        " available memory, the estimated maximum model length is 157216.",
+    )
+    here.up()
+    said = " ".join(here.do("start", "--quiet", code=13).split())
+    assert (
+        "died before it was healthy: a context of 262144 tokens needs 16.0 GiB of KV cache" in said
+    )
+    assert "Lower settings.max_model_len" in said
+    assert "The whole log: " in said
+    assert "Engine core initialization failed" in said
 
 
 @pytest.mark.slow

@@ -7,10 +7,12 @@ quantized KV cache needs flash attention. The default port has changed over time
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterable, Iterator
 from zipfile import ZipFile
 
-from bundler.adapters.engine_llamacpp.program import TRACE, VERBOSITY, log_levels
+from bundler.adapters.engine_llamacpp.program import TRACE, VERBOSITY, knows, read_flags
 from bundler.adapters.engine_llamacpp.runlog import read_log
 from bundler.domain.catalogue import finding
 from bundler.domain.engine_facts import EngineFacts
@@ -33,6 +35,7 @@ _OWN = {
     "-ctk": "settings.kv_cache_dtype", "--cache-type-k": "settings.kv_cache_dtype",
     "-ctv": "settings.kv_cache_dtype", "--cache-type-v": "settings.kv_cache_dtype",
 }  # fmt: skip
+_LOOKS_LIKE_A_FLAG = re.compile(r"--?[a-zA-Z]")
 _IDENTITY = ("-m", "--model", "--host", "--port", "-a", "--alias")
 _VERBOSITY_NAMES = ("-lv", "--log-verbosity", "-v", "--verbose", "--log-verbose", "--log-disable")
 _CACHES = {"HOME": "home", "XDG_CACHE_HOME": "xdg", "LLAMA_CACHE": "llama"}
@@ -71,19 +74,23 @@ class LlamaCppEngine:
             raise SpecError(fault.what, hint=fault.fix)
 
     def facts(self, wheel: ZipFile, version: str) -> EngineFacts:
-        """The KV-cache types, and the levels of the log where the program explains them."""
-        levels = {VERBOSITY: log_levels(wheel)}
+        """The KV-cache types, and the flags that the program's own texts name."""
         return EngineFacts(
             engine="llama.cpp",
             version=version,
             kv_cache_dtypes=_KV_TYPES,
-            flags={flag: found for flag, found in levels.items() if found},
+            flags=read_flags(wheel),
         )
 
     def review(self, situation: Situation) -> Advice:
         """Judge a service: its settings, its arguments and the model's format."""
         service, model = situation.service, situation.model
-        found = [*_faults(service, situation.version), *_arguments(service), *_ignored(service)]
+        found = [
+            *_faults(service, situation.version),
+            *_arguments(service),
+            *_unknown(situation),
+            *_ignored(service),
+        ]
         if model is not None and model.format in ("safetensors", "pickle"):
             what = f"{model.format} weights; llama.cpp reads GGUF"
             found.append(finding("format-mismatch", service.model, what))
@@ -157,6 +164,29 @@ def _arguments(service: Service) -> Iterator[Finding]:
             f"settings.kv_cache_dtype {settings.kv_cache_dtype} needs flash attention, which"
             " settings.args switches off",
             fix="Leave -fa out, or choose f16.",
+        )
+
+
+def _unknown(situation: Situation) -> Iterator[Finding]:
+    """Flags that the carried program does not know: it would print its usage and exit."""
+    flags = situation.engine.flags if situation.engine else {}
+    settings = situation.service.settings or Settings()
+    for word in settings.args if flags else ():
+        flag, equals, value = word.partition("=")
+        if not _LOOKS_LIKE_A_FLAG.match(word):
+            continue
+        near = difflib.get_close_matches(flag, flags, 1)
+        if not knows(flags, flag):
+            what = f"llama.cpp {situation.version} does not know it"
+            hint = f"; the nearest is {near[0]}" if near else ""
+            fix = f"Write {near[0]}." if near else "Leave it out."
+        elif equals:
+            what, hint = "llama-server takes a flag and its value as two words", ""
+            fix = f"Write two arguments: {flag} and {value}."
+        else:
+            continue
+        yield finding(
+            "flag-unknown", situation.service.name, f"settings.args {word}: {what}{hint}", fix=fix
         )
 
 

@@ -9,6 +9,7 @@ only where the program itself explains it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from zipfile import ZipFile
 
 VERBOSITY = "--verbosity"
@@ -17,18 +18,38 @@ TRACE = "4"
 _HOLDERS = re.compile(r"(?:^|/)(?:libllama-common\.(?:so|dylib)[\d.]*|llama-server[\w.-]*)$")
 _LARGEST = 256 * 2**20
 _LEVELS = re.compile(rb" - (\d): (?:generic output|error|warning|info|trace|debug)\b")
+_FLAG = re.compile(rb"(?<![-\w])(--?[a-zA-Z][a-zA-Z0-9-]*)\0")
+# Without these it is another program, or its texts lie elsewhere.
+_CERTAIN = {"--ctx-size", "--cache-type-k", "--n-gpu-layers"}
 _MORE = re.compile(rb" - 4: trace \(more info\)")
 
 
-def log_levels(wheel: ZipFile) -> tuple[str, ...]:
-    """The levels of `--verbosity`; empty when the program does not explain them as since the end of 2025."""
+def read_flags(wheel: ZipFile) -> dict[str, tuple[str, ...]]:
+    """Every flag that the program's texts name -> its choices; empty when they are not those of llama-server.
+
+    A linker keeps a text that ends another one only once, so `-ngl` may be the end of `--spec-draft-ngl` alone:
+    see `knows`.
+    """
+    for data in _texts(wheel):
+        named = {flag.decode() for flag in _FLAG.findall(data)}
+        if named >= _CERTAIN:
+            explained = bool(_MORE.search(data))
+            levels = {level.decode() for level in _LEVELS.findall(data)} if explained else set()
+            return {**dict.fromkeys(sorted(named), ()), VERBOSITY: tuple(sorted(levels))}
+    return {}
+
+
+def knows(flags: Iterable[str], word: str) -> bool:
+    """Whether the program takes a flag. `_` stands for `-` in long ones (common/arg.cpp)."""
+    plain = "--" + word[2:].replace("_", "-") if word.startswith("--") else word
+    return any(flag.endswith(plain) for flag in flags)
+
+
+def _texts(wheel: ZipFile) -> Iterator[bytes]:
+    """The files that may hold the options' help, each of the copies under several names once."""
     holders = [one for one in wheel.infolist() if _HOLDERS.search(one.filename)]
-    sizes: set[tuple[int, int]] = set()
+    seen: set[tuple[int, int]] = set()
     for info in sorted(holders, key=lambda one: one.filename):
-        if info.file_size > _LARGEST or (info.file_size, info.CRC) in sizes:
-            continue
-        sizes.add((info.file_size, info.CRC))
-        data = wheel.read(info)
-        if _MORE.search(data):
-            return tuple(sorted({level.decode() for level in _LEVELS.findall(data)}))
-    return ()
+        if info.file_size <= _LARGEST and (info.file_size, info.CRC) not in seen:
+            seen.add((info.file_size, info.CRC))
+            yield wheel.read(info)

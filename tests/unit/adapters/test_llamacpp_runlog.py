@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-
 import pytest
 
-from bundler.adapters.engine_llamacpp.program import log_levels
 from bundler.adapters.engine_llamacpp.runlog import read_log
 from bundler.domain.running import Running, mismatches
 from bundler.domain.spec import Settings
@@ -76,23 +72,3 @@ def test_one_half_of_the_cache_in_another_type_is_a_mismatch() -> None:
     [found] = mismatches(Settings(kv_cache_dtype="q8_0"), running)
     assert found.runs == "f16"
     assert not list(mismatches(Settings(kv_cache_dtype="q8_0"), read("info level")))
-
-
-@pytest.mark.parametrize(
-    ("text", "levels"),
-    [
-        (b"\0 - 0: generic output\n - 1: error\n - 3: info\n - 4: trace (more info)\n - 5: debug\n\0",
-         ("0", "1", "3", "4", "5")),
-        (b"Set the verbosity threshold. Messages with a higher verbosity will be ignored.", ()),
-    ],
-)  # fmt: skip
-def test_log_levels_are_those_that_the_program_explains(
-    text: bytes, levels: tuple[str, ...]
-) -> None:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as wheel:
-        wheel.writestr("pkg/bin/other.so", b" - 4: trace (more info)")
-        wheel.writestr("pkg/bin/libllama-common.so.0.1.0", b"ELF" + text)
-        wheel.writestr("pkg/bin/libllama-common.so", b"ELF" + text)
-    with zipfile.ZipFile(data) as wheel:
-        assert log_levels(wheel) == levels

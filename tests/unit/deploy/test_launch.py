@@ -29,3 +29,10 @@ def test_without_an_exception_the_last_line_about_an_error() -> None:
 def test_without_any_error_the_last_line_and_silence_is_empty() -> None:
     assert telling_line(["a", "b "]) == "b"
     assert telling_line([]) == ""
+
+
+def test_an_error_that_speaks_of_a_log_level_is_an_error() -> None:
+    said = [
+        "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)"
+    ]
+    assert telling_line([*said, "resource_tracker: UserWarning: 2 leaked objects"]) == said[0]
