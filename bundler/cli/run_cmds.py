@@ -23,7 +23,7 @@ def run(
 ) -> None:
     """Become the engine of one service, for systemd or a container: same settings, caches and key as `start`."""
     from bundler.deploy.foreground import run_here
-    from bundler.deploy.install import current_release
+    from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
 
@@ -49,7 +49,7 @@ def export(
     json: JsonOption = False,
 ) -> None:
     """Write the current release's services in another supervisor's form."""
-    from bundler.deploy.install import current_release
+    from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
     from bundler.deploy.units import unit_files
 

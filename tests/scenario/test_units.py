@@ -15,10 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.scenario.test_closed_side import Site, gone, site
+from tests.fakes.site import gone
 from tests.scenario.test_services import ask
-
-__all__ = ["Site", "site"]
 
 AIRBUNDLE = [sys.executable, "-m", "bundler"]
 
