@@ -83,7 +83,7 @@ def releases(root: RootOption = None, json: JsonOption = False) -> None:
 
 
 def _unfinished(place: Root) -> str | None:
-    from bundler.deploy.upgrading import pending
+    from bundler.deploy.switching import pending
 
     began = pending(place)
     return began.bundle_id if began else None

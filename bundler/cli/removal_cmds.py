@@ -69,7 +69,7 @@ def gc(
     from bundler.deploy.garbage import Collector
 
     place = _existing(root)
-    with place.alone():
+    with place.alone(), place.without_bootstrap():
         collector = Collector(place, wiring.launcher(place, progress(quiet=True)), wiring.gate())
         found = collector.find()
         if yes:

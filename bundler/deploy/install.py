@@ -180,7 +180,7 @@ class Installer:
         """Offline, hashes required, from the carried wheels alone; gives what `uv venv` itself wrote."""
         cache = folder / ".uv-cache"
         common = ["--offline", "--no-config", "--no-progress", "--cache-dir", str(cache)]
-        python = str(find_python(self.root, verified, folder, self.runner))
+        python = str(find_python(self.root, verified, folder, self.runner, doubted=movable))
         created = self.runner.run(
             [self.uv, "venv", *common, "--no-python-downloads", "--python", python,
              *(["--relocatable"] if movable else []), str(folder / "venv")],

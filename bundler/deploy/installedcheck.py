@@ -3,7 +3,7 @@
 Files of the bundle are compared with the signed manifest; what came out of wheels with the RECORD inside
 the stored wheel, which the manifest vouches for too. What the installer generated (programs in bin, the
 environment itself) is known only from lists that were written here: they find a change, and no one who
-changes the lists as well. Bytecode is made and made anew by Python and is not looked at.
+changes the lists as well. A Python that the bundle carried is compared with its archive. Bytecode is made and made anew by Python and is not looked at.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bundler.deploy.diskuse import files_below
+from bundler.deploy.interpreter import carried_runtime, runtime_digests
 from bundler.deploy.root import RELEASE_FILE, Root
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.manifest import Entry, VerifiedManifest
@@ -124,6 +125,12 @@ def check_installed(
     venv = folder / "venv"
     known = _known_files(venv, stored.values(), record)
     present = {node.path: node.size for node in files_below(folder)}
+    runtime = carried_runtime(verified)
+    if runtime is not None and runtime not in bad:
+        home = root.runtime(runtime.sha256)
+        for name, digest in runtime_digests(placed[runtime.path]).items():
+            known.add(home / name, digest)
+        present |= {node.path: node.size for node in files_below(home)}
     wrong = _wrong_files(known, venv, present, progress)
     own = {folder / name for name in _OWN}
     return InstalledCheck(

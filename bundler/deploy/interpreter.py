@@ -10,9 +10,11 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from bundler.deploy.diskuse import files_below
 from bundler.deploy.root import Root
-from bundler.domain.manifest import VerifiedManifest
+from bundler.domain.manifest import Entry, VerifiedManifest
 from bundler.errors import HostError, InstallError, ToolError, disk_errors
+from bundler.format.digests import sha256_file, sha256_stream
 from bundler.ports import CommandRunner
 
 _ASK = "import sys; print(sys.implementation.name, '%d.%d' % sys.version_info[:2])"
@@ -20,9 +22,9 @@ _ANSWER_WITHIN_S = 20
 
 
 def find_python(
-    root: Root, verified: VerifiedManifest, folder: Path, runner: CommandRunner
+    root: Root, verified: VerifiedManifest, folder: Path, runner: CommandRunner, *, doubted: bool
 ) -> Path:
-    """The interpreter for a release whose files lie in `folder`.
+    """The interpreter for a release whose files lie in `folder`; `doubted`: look at each of its files.
 
     Version managers put programs on PATH that only say which versions there are; so each candidate is
     asked, and one that does not answer is passed over.
@@ -31,7 +33,7 @@ def find_python(
         HostError: the bundle carries none and this host has none of the wanted version.
         InstallError: the carried archive is no Python.
     """
-    carried = _carried(root, verified, folder)
+    carried = _carried(root, verified, folder, doubted=doubted)
     if carried is not None:
         return carried
     wanted = verified.manifest.target.python
@@ -58,17 +60,58 @@ def _candidates(wanted: str) -> Iterator[Path]:
                 yield path
 
 
-def _carried(root: Root, verified: VerifiedManifest, folder: Path) -> Path | None:
-    """The carried Python runtime, unpacked; None when the bundle has none."""
+def carried_runtime(verified: VerifiedManifest) -> Entry | None:
+    """The archive of a Python that the bundle carries."""
     carried = next((f for f in verified.manifest.files if f.role == "python-runtime"), None)
     if carried is None:
         return None
-    entry = next(e for e in verified.manifest.entries if e.path == carried.path)
-    home = root.runtime(entry.sha256)
+    return next(e for e in verified.manifest.entries if e.path == carried.path)
+
+
+def _carried(root: Root, verified: VerifiedManifest, folder: Path, *, doubted: bool) -> Path | None:
+    """The carried Python runtime, unpacked; None when the bundle has none."""
+    entry = carried_runtime(verified)
+    if entry is None:
+        return None
+    home, archive = root.runtime(entry.sha256), folder / entry.path
     python = home / "python" / "bin" / "python3"
-    if not python.exists():
-        _unpack(root, folder / entry.path, home)
+    if not python.exists() or (doubted and not _is_sound(home, archive)):
+        _unpack(root, archive, home)
     return python
+
+
+def _is_sound(home: Path, archive: Path) -> bool:
+    """Whether an unpacked runtime holds what its archive holds, bytecode aside."""
+    wanted = runtime_digests(archive)
+    found = {node.path.relative_to(home).as_posix(): node.path for node in files_below(home)}
+    strangers = {name for name in found if not name.endswith(".pyc")} - set(wanted)
+    return not strangers and all(
+        name in found and digest in (None, sha256_file(found[name]))
+        for name, digest in wanted.items()
+    )
+
+
+def runtime_digests(archive: Path) -> dict[str, str | None]:
+    """SHA-256 of each file of a carried Python runtime; None for a symbolic link.
+
+    Raises:
+        InstallError: the archive is none.
+    """
+    found: dict[str, str | None] = {}
+    with disk_errors("reading", archive):
+        try:
+            with tarfile.open(archive) as tar:
+                for member in tar:
+                    name = os.path.normpath(member.name)
+                    if member.islnk():
+                        found[name] = found.get(os.path.normpath(member.linkname))
+                    elif member.issym():
+                        found[name] = None
+                    elif data := tar.extractfile(member):
+                        found[name] = sha256_stream(data)
+        except (tarfile.TarError, EOFError) as cause:
+            raise InstallError(f"{archive.name}: is no archive: {cause}") from cause
+    return found
 
 
 def _unpack(root: Root, archive: Path, home: Path) -> None:
@@ -90,5 +133,10 @@ def _unpack(root: Root, archive: Path, home: Path) -> None:
             ) from cause
         if not (partial / "python/bin/python3").exists():
             raise InstallError(f"{archive.name}: has no python/bin/python3 inside")
-        shutil.rmtree(home, ignore_errors=True)
+        # Another release may run on it: its path is empty for a moment only.
+        old = home.with_name(home.name + ".old.partial")
+        shutil.rmtree(old, ignore_errors=True)
+        if home.exists():
+            home.rename(old)
         partial.rename(home)
+        shutil.rmtree(old, ignore_errors=True)

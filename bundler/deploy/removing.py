@@ -15,7 +15,7 @@ from bundler.deploy.diskuse import Freed
 from bundler.deploy.launch import Launcher
 from bundler.deploy.releases import CURRENT, PREVIOUS, linked_release, pick_release, releases
 from bundler.deploy.root import ORDER_FILE, Root
-from bundler.deploy.switching import move_aside
+from bundler.deploy.switching import move_aside, pending
 from bundler.deploy.trustroot import KEY_FILE, UNSIGNED_MARK
 from bundler.errors import StateError, disk_errors
 from bundler.format import layout
@@ -82,6 +82,12 @@ class Remover:
             raise StateError(
                 f"{name}: its services run ({', '.join(running)})",
                 hint="Stop them first: airbundle stop --root ROOT",
+            )
+        began = pending(self.root)
+        if began is not None and name in (began.bundle_id, began.current):
+            raise StateError(
+                f"{name}: the upgrade from {began.current} to {began.bundle_id} was interrupted",
+                hint=f"First `airbundle rollback`, or `airbundle upgrade {began.bundle_id}`.",
             )
         uses = {one.bundle_id: one.use for one in releases(self.root)}
         if uses.get(name) == CURRENT and not force:

@@ -155,22 +155,25 @@ class Root:
             yield
             return
         self.make(self.path)
-        path = self.path / ".lock"
-        with disk_errors("opening", path):
-            file = path.open("a")
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as cause:
-                raise StateError(
-                    f"{self.path}: another airbundle command is at work here",
-                    hint="Wait until it has ended, then run the same command again.",
-                ) from cause
+        with _locked(self.path / ".lock"):
             self._held = True
             try:
                 yield
             finally:
                 self._held = False
+
+    @contextmanager
+    def without_bootstrap(self) -> Iterator[None]:
+        """Hold off the bootstrap, which unpacks Pythons here while it installs the tool.
+
+        Raises:
+            StateError: it is at work.
+        """
+        if not (self.path / "tool").is_dir():
+            yield
+            return
+        with _locked(self.path / "tool" / ".lock"):
+            yield
 
     def runtime(self, sha256: str) -> Path:
         """Folder of an unpacked Python runtime."""
@@ -217,3 +220,18 @@ def _order(folder: Path) -> int:
         return int((folder / ORDER_FILE).read_text())
     except (OSError, ValueError):
         return 0
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with disk_errors("opening", path):
+        file = path.open("a")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as cause:
+            raise StateError(
+                f"{path.parent}: another airbundle command is at work here",
+                hint="Wait until it has ended, then run the same command again.",
+            ) from cause
+        yield

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from bundler.deploy.releases import linked_release, read_release, releases
 from bundler.deploy.root import Root
+from bundler.domain.facts import UpgradeRecord
 from bundler.errors import StateError, disk_errors
+from bundler.format.codec import from_bytes
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,16 @@ def restore(root: Root, links: Links) -> None:
         else:
             with disk_errors("removing", link):
                 link.unlink(missing_ok=True)
+
+
+def pending(root: Root) -> UpgradeRecord | None:
+    """A change that was interrupted; None also when `install` went another way since."""
+    if not root.upgrade.is_file():
+        return None
+    with disk_errors("reading", root.upgrade):
+        record = from_bytes(UpgradeRecord, root.upgrade.read_bytes(), str(root.upgrade))
+    current = read_links(root).current
+    return record if current in (record.current, record.bundle_id) else None
 
 
 def waits_for_its_place(root: Root, bundle_id: str) -> bool:

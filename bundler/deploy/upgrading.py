@@ -14,13 +14,20 @@ from bundler.deploy.install import Installer
 from bundler.deploy.launch import Launcher
 from bundler.deploy.releases import check_not_moved, pick_release, read_release
 from bundler.deploy.root import Root
-from bundler.deploy.switching import Links, previous_release, read_links, restore, switch
+from bundler.deploy.switching import (
+    Links,
+    pending,
+    previous_release,
+    read_links,
+    restore,
+    switch,
+)
 from bundler.deploy.trustroot import Gate, open_for_return
 from bundler.domain.facts import ReleaseRecord, ServiceState, UpgradeRecord
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.verdict import Verdict
 from bundler.errors import BundlerError, StateError, disk_errors
-from bundler.format.codec import from_bytes, to_bytes
+from bundler.format.codec import to_bytes
 
 # Judges the running services of a release.
 Judge = Callable[[ReleaseRecord], Verdict]
@@ -35,16 +42,6 @@ class Outcome:
     said: str
     verdict: Verdict | None = None
     rolled_back: bool = False
-
-
-def pending(root: Root) -> UpgradeRecord | None:
-    """A change that was interrupted; None also when `install` went another way since."""
-    if not root.upgrade.is_file():
-        return None
-    with disk_errors("reading", root.upgrade):
-        record = from_bytes(UpgradeRecord, root.upgrade.read_bytes(), str(root.upgrade))
-    current = read_links(root).current
-    return record if current in (record.current, record.bundle_id) else None
 
 
 @dataclass(frozen=True)

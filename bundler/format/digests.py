@@ -10,6 +10,7 @@ import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import xxhash
 from cryptography.hazmat.primitives import hashes
@@ -45,6 +46,14 @@ def sha256_file(path: Path) -> str:
     """SHA-256 of a file."""
     digest = hashes.Hash(hashes.SHA256())
     for chunk in read_chunks(path):
+        digest.update(chunk)
+    return digest.finalize().hex()
+
+
+def sha256_stream(file: IO[bytes]) -> str:
+    """SHA-256 of what is still to be read."""
+    digest = hashes.Hash(hashes.SHA256())
+    while chunk := file.read(CHUNK):
         digest.update(chunk)
     return digest.finalize().hex()
 

@@ -582,9 +582,11 @@ def test_a_release_is_made_anew_when_its_uv_has_no_room(
         ("uv",), 2, "", "error: failed to write: No space left on device (os error 28)"
     )
     with monkeypatch.context() as patch:
-        patch.setattr("bundler.deploy.interpreter.find_python", lambda *a: Path(sys.executable))
+        patch.setattr(
+            "bundler.deploy.interpreter.find_python", lambda *a, **k: Path(sys.executable)
+        )
         patch.setattr("bundler.adapters.process.LocalProcesses.run", lambda *a, **k: full)
-        patch.setattr("bundler.deploy.install.find_python", lambda *a: Path(sys.executable))
+        patch.setattr("bundler.deploy.install.find_python", lambda *a, **k: Path(sys.executable))
         here.do("install", "--quiet", code=6)
     here.do("install", "--quiet")
 

@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 
 from bundler.cli.app import run
+from bundler.deploy.root import _locked
+from bundler.format.digests import sha256_file
+from tests.fakes.runtime import python_archive
 from tests.fakes.site import Site, gone
 
 WISH = {
@@ -213,6 +216,8 @@ def test_a_killed_upgrade_loses_nothing(site: Any, moment: str) -> None:
         assert answers(here)
         return
     assert unfinished == after
+    for bundle_id in (before, after):
+        here.do("uninstall", bundle_id, "--force", "--purge", code=17)
     assert f"{before} serves again" in here.do("rollback", "--quiet")
     assert answers(here)
     assert ids(here) == {"current": before}
@@ -223,6 +228,7 @@ def test_a_killed_upgrade_loses_nothing(site: Any, moment: str) -> None:
 KILLED_AT_THE_RECORD = """
 import os, signal, sys
 from bundler.cli.app import run
+from bundler.deploy.root import _locked
 from bundler.deploy.root import Root
 real = Root.write
 def write(self, path, data):
@@ -390,6 +396,9 @@ def test_gc_finds_what_killed_commands_left_and_nothing_that_is_needed(site: Any
         ]
     )  # fmt: skip
     size = tree(root)
+    (root / "tool").mkdir()
+    with _locked(root / "tool" / ".lock"):
+        assert "another airbundle command" in here.do("gc", "--yes", code=17)
     said = here.do("gc", "--yes")
     assert "freed" in said
     assert tree(root) == size - shown["bytes"]
@@ -493,4 +502,33 @@ def test_a_kill_between_the_two_renames_is_mended_by_install(
     here.do("gc", "--yes")
     here.do("start", "--quiet")
     assert answers(here)
+    assert here.json("verify", "--installed")["ok"]
+
+
+@pytest.mark.slow
+def test_a_carried_python_is_checked_and_freed_with_its_last_release(
+    site: Any, tmp_path: Path
+) -> None:
+    archive = python_archive(tmp_path / "cpython.tar.gz")
+    sha256 = sha256_file(archive)
+    here = site(files=({"path": str(archive), "sha256": sha256, "role": "python-runtime"},))
+    here.up()
+    assert here.json("verify", "--installed")["ok"]
+    assert here.json("gc")["found"] == []
+    home = here.root / "runtime" / sha256[:12]
+    victim = next(path for path in home.rglob("*.py") if path.is_file())
+    victim.chmod(0o644)
+    victim.write_bytes(victim.read_bytes() + b"# changed")
+    (home / "python" / "stranger").write_bytes(b"x")
+    said = here.do("verify", "--installed", "--quiet", code=7)
+    assert f"{victim.relative_to(here.root)}: changed" in said
+    assert "python/stranger: no wheel" in said
+    here.do("install", "--again", "--quiet")
+    assert here.json("verify", "--installed")["ok"]
+    assert here.json("gc")["found"] == []
+    here.do("uninstall", ids(here)["current"], "--force")
+    assert [one["kind"] for one in here.json("gc")["found"]] == ["runtime"]
+    here.do("gc", "--yes")
+    assert not home.exists()
+    here.do("install", "--quiet")
     assert here.json("verify", "--installed")["ok"]
