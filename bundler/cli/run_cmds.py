@@ -37,19 +37,23 @@ def run(
 
 
 def export(
-    form: Annotated[Literal["systemd"], typer.Option("--format", help="What to write.")],
+    form: Annotated[Literal["systemd", "ansible"], typer.Option("--format", help="What to write.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write to.")],
     root: RootOption = None,
     user_manager: Annotated[
-        bool, typer.Option("--user", help="For `systemctl --user` rather than the system.")
+        bool, typer.Option("--user", help="systemd: for `systemctl --user`, not the system.")
     ] = False,
     run_as: Annotated[
         str | None,
-        typer.Option("--run-as", help="User of the system's units; the current one when left out."),
+        typer.Option("--run-as", help="systemd: user of the units; the current one when left out."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Write the current release's services in another supervisor's form."""
+    """Write the current release for another tool: systemd units, or a rollout to many hosts with Ansible.
+
+    What an operator fills in (environment files, inventory, variables) is not overwritten when it is there.
+    """
+    from bundler.deploy.playbook import playbook_files
     from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
     from bundler.deploy.units import unit_files
@@ -58,26 +62,38 @@ def export(
     _, record = current_release(place)
     if not record.services:
         raise StateError(f"{record.bundle_id}: holds an engine and no model to serve")
-    files = unit_files(
-        place.path, record.services, user=run_as or getpass.getuser(), for_user_manager=user_manager
-    )
-    written = []
-    for name, text in files.items():
-        # The environment file is the operator's: what he wrote there stays.
-        path = place.path / name if name.startswith("etc/") else out.absolute() / name
-        if name.startswith("etc/") and path.exists():
-            continue
-        place.write(path, text.encode())
-        written.append(str(path))
+    folder = out.absolute()
+    if form == "ansible":
+        files = {folder / name: text for name, text in
+                 playbook_files(place.path, record.bundle_id).items()}  # fmt: skip
+        kept = [path for path in files if path.name != "airbundle.yml" and path.exists()]
+        then = f"Fill in airbundle.vars.yml and inventory.ini in {folder}, then there:"
+        then += " ansible-playbook -i inventory.ini airbundle.yml"
+    else:
+        units = unit_files(
+            place.path,
+            record.services,
+            user=run_as or getpass.getuser(),
+            for_user_manager=user_manager,
+        )
+        files = {(place.path if name.startswith("etc/") else folder) / name: text
+                 for name, text in units.items()}  # fmt: skip
+        kept = [path for path in files if path.suffix == ".env" and path.exists()]
+        flag, where = ("", "/etc/systemd/system")
+        if user_manager:
+            flag, where = (" --user", "~/.config/systemd/user")
+        names = " ".join(path.stem for path in files if path.suffix == ".service")
+        then = f"Copy the units to {where}, then: systemctl{flag} daemon-reload &&"
+        then += f" systemctl{flag} enable --now {names}"
+    written = [path for path in files if path not in kept]
+    for path in written:
+        place.write(path, files[path].encode())
     if json:
-        show_json({"format": form, "files": written})
+        show_json({"format": form, "files": list(map(str, written))})
         return
-    for line in written:
-        say(line)
-    flag = " --user" if user_manager else ""
-    folder = "~/.config/systemd/user" if user_manager else "/etc/systemd/system"
-    say(f"Copy the units to {folder}, then: systemctl{flag} daemon-reload && systemctl{flag} enable"
-        f" --now {' '.join(Path(name).stem for name in files if name.endswith('.service'))}")  # fmt: skip
+    for path in written:
+        say(str(path))
+    say(then)
 
 
 def serve(
