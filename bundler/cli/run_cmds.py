@@ -21,6 +21,10 @@ def run(
     to_log: Annotated[
         bool, typer.Option("--to-log", help="Write the engine's output to the root's log.")
     ] = False,
+    any_gpu: Annotated[
+        bool,
+        typer.Option("--any-gpu", help="Take the GPUs that are given, not those of the spec."),
+    ] = False,
 ) -> None:
     """Become the engine of one service, for systemd or a container: same settings, caches and key as `start`."""
     from bundler.deploy.foreground import run_here
@@ -33,11 +37,13 @@ def run(
     # What was revoked since it was installed does not start again.
     open_imported(place, record.bundle_id, wiring.gate())
     launcher = wiring.launcher(place, progress(quiet=True))
-    run_here(launcher, folder, record, service, to_log=to_log)
+    run_here(launcher, folder, record, service, to_log=to_log, any_gpu=any_gpu)
 
 
 def export(
-    form: Annotated[Literal["systemd", "ansible"], typer.Option("--format", help="What to write.")],
+    form: Annotated[
+        Literal["systemd", "ansible", "k8s"], typer.Option("--format", help="What to write.")
+    ],
     out: Annotated[Path, typer.Option("--out", help="Folder to write to.")],
     root: RootOption = None,
     user_manager: Annotated[
@@ -47,53 +53,43 @@ def export(
         str | None,
         typer.Option("--run-as", help="systemd: user of the units; the current one when left out."),
     ] = None,
+    image: Annotated[
+        str | None, typer.Option("--image", help="k8s: a glibc image that the cluster can have.")
+    ] = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", help="k8s: where the objects go.")
+    ] = "default",
     json: JsonOption = False,
 ) -> None:
-    """Write the current release for another tool: systemd units, or a rollout to many hosts with Ansible.
+    """Write the current release for another tool: systemd, Ansible (many hosts), Kubernetes.
 
     What an operator fills in (environment files, inventory, variables) is not overwritten when it is there.
     """
-    from bundler.deploy.playbook import playbook_files
+    from bundler.deploy import exporting
     from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
-    from bundler.deploy.units import unit_files
 
     place = Root(root_folder(root))
     _, record = current_release(place)
     if not record.services:
         raise StateError(f"{record.bundle_id}: holds an engine and no model to serve")
-    folder = out.absolute()
     if form == "ansible":
-        files = {folder / name: text for name, text in
-                 playbook_files(place.path, record.bundle_id).items()}  # fmt: skip
-        kept = [path for path in files if path.name != "airbundle.yml" and path.exists()]
-        then = f"Fill in airbundle.vars.yml and inventory.ini in {folder}, then there:"
-        then += " ansible-playbook -i inventory.ini airbundle.yml"
+        made = exporting.ansible(place, record, out.absolute())
+    elif form == "k8s":
+        if not image:
+            raise typer.BadParameter("--format k8s needs --image")
+        made = exporting.k8s(place, record, out.absolute(), image=image, namespace=namespace)
     else:
-        units = unit_files(
-            place.path,
-            record.services,
-            user=run_as or getpass.getuser(),
-            for_user_manager=user_manager,
-        )
-        files = {(place.path if name.startswith("etc/") else folder) / name: text
-                 for name, text in units.items()}  # fmt: skip
-        kept = [path for path in files if path.suffix == ".env" and path.exists()]
-        flag, where = ("", "/etc/systemd/system")
-        if user_manager:
-            flag, where = (" --user", "~/.config/systemd/user")
-        names = " ".join(path.stem for path in files if path.suffix == ".service")
-        then = f"Copy the units to {where}, then: systemctl{flag} daemon-reload &&"
-        then += f" systemctl{flag} enable --now {names}"
-    written = [path for path in files if path not in kept]
-    for path in written:
-        place.write(path, files[path].encode())
+        user = run_as or getpass.getuser()
+        made = exporting.systemd(place, record, out.absolute(), user=user, own=user_manager)
+    for path, text in made.files.items():
+        place.write(path, text.encode())
     if json:
-        show_json({"format": form, "files": list(map(str, written))})
+        show_json({"format": form, "files": list(map(str, made.files))})
         return
-    for path in written:
+    for path in made.files:
         say(str(path))
-    say(then)
+    say(made.then)
 
 
 def serve(

@@ -19,7 +19,13 @@ from bundler.format.codec import to_bytes
 
 
 def run_here(
-    launcher: Launcher, folder: Path, record: ReleaseRecord, name: str, *, to_log: bool
+    launcher: Launcher,
+    folder: Path,
+    record: ReleaseRecord,
+    name: str,
+    *,
+    to_log: bool,
+    any_gpu: bool,
 ) -> NoReturn:
     """Become the engine of a service; returns only by an error.
 
@@ -29,6 +35,7 @@ def run_here(
         record: its record.
         name: the service.
         to_log: write the engine's output to the root's log, where `logs` and `kernels` look for it.
+        any_gpu: as for `prepare`.
 
     Raises:
         StateError: the release has no such service, or it runs already.
@@ -46,7 +53,7 @@ def run_here(
         if not launcher.runner.port_is_free(service.host, service.port):
             raise PortInUseError(f"{name}: port {service.port} on {service.host} is in use")
         engine = launcher.engines[record.engine_name]()
-        start = prepare(launcher.root, folder, record, service, engine)
+        start = prepare(launcher.root, folder, record, service, engine, any_gpu=any_gpu)
         _lead_session()
         state = launcher.state_of(start, record, os.getpid())
         launcher.root.write(launcher.root.state(name), to_bytes(state))

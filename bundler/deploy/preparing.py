@@ -32,7 +32,13 @@ class Start:
 
 
 def prepare(
-    root: Root, folder: Path, record: ReleaseRecord, service: Service, engine: EngineAdapter
+    root: Root,
+    folder: Path,
+    record: ReleaseRecord,
+    service: Service,
+    engine: EngineAdapter,
+    *,
+    any_gpu: bool = False,
 ) -> Start:
     """Plan it, and make its folders, an empty log and, where it needs one, its API key.
 
@@ -42,12 +48,16 @@ def prepare(
         record: the release's record.
         service: one of its services.
         engine: the adapter of its engine.
+        any_gpu: take the GPUs that this process is given rather than those that the spec names.
 
     Raises:
         SpecError: the engine cannot run it so.
         SpaceError, FileAccessError: of the disk.
     """
     plan = _plan(folder, record, service, engine)
+    if service.gpus and not any_gpu:
+        visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, service.gpus))}
+        plan = replace(plan, env={**visible, **plan.env})
     log = root.log(service.name)
     root.make(log.parent)
     with disk_errors("writing", log):
@@ -75,11 +85,7 @@ def _plan(
         engine_version=record.engine_version,
         distribution=record.engine_name,
     )
-    plan = engine.plan(install, service)
-    if not service.gpus:
-        return plan
-    visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, service.gpus))}
-    return replace(plan, env={**visible, **plan.env})
+    return engine.plan(install, service)
 
 
 def inherited() -> dict[str, str]:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.site import gone
-from tests.scenario.test_services import ask
+from tests.scenario.test_services import ask, environment
 
 AIRBUNDLE = [sys.executable, "-m", "bundler"]
 
@@ -76,6 +76,18 @@ def test_a_supervisors_sigterm_ends_it_and_the_next_start_is_free(site: Any) -> 
         assert engine.stdout
         assert b"toy engine" in engine.stdout.readline()
         engine.terminate()
+
+
+def test_a_supervisor_may_hand_out_the_gpus(site: Any, free_port: int) -> None:
+    service = {"name": "toy", "model": "toy", "port": free_port, "gpus": [3]}
+    here = site(services=(service,))
+    here.up()
+    for words, gpus in (((), "3"), (("--any-gpu",), None)):
+        with running(here, *words) as engine:
+            known(here, engine)
+            here.json("start", "--quiet")
+            assert environment(engine.pid).get("CUDA_VISIBLE_DEVICES") == gpus
+            here.do("stop")
 
 
 def test_run_refuses_what_is_not_there(site: Any) -> None:
