@@ -16,6 +16,7 @@ from bundler.errors import HostError
 
 if TYPE_CHECKING:
     from bundler.build.tools import BuildTools
+    from bundler.deploy.install import Installer
     from bundler.deploy.launch import Launcher
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import Gate
@@ -331,6 +332,13 @@ def serve_shelf(shelf: Shelf, host: str, port: int, say: Callable[[str], None]) 
     from bundler.adapters.serve_http import serve_shelf as serve
 
     serve(shelf, host, port, say)
+
+
+def installer(root: Root, progress: Progress) -> Installer:
+    """Makes releases below a root."""
+    from bundler.deploy.install import Installer
+
+    return Installer(root=root, uv=uv_program(), runner=runner(), clock=clock(), progress=progress)
 
 
 def launcher(root: Root, progress: Progress) -> Launcher:

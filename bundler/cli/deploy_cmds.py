@@ -211,7 +211,6 @@ def install(
     quiet: QuietOption = False,
 ) -> None:
     """Install an imported bundle into a release of its own and make it current."""
-    from bundler.deploy.install import Installer
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import check_may_install, open_imported
 
@@ -221,13 +220,7 @@ def install(
     verified = open_imported(place, bundle, wiring.gate())
     check_may_install(place, verified, wiring.gate())
     shown = progress(quiet=quiet or json)
-    installer = Installer(
-        root=place,
-        uv=wiring.uv_program(),
-        runner=wiring.runner(),
-        clock=wiring.clock(),
-        progress=shown,
-    )
+    installer = wiring.installer(place, shown)
     if again:
         from bundler.deploy.remaking import Remaker
 

@@ -135,7 +135,6 @@ def upgrade(
     Exit code 0: PASS, 10: FAIL and gone back, 11: INCONCLUSIVE (kept, with --strict gone back); the code
     of a start that failed, and gone back.
     """
-    from bundler.deploy.install import Installer
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import check_may_install, open_imported
 
@@ -149,13 +148,7 @@ def upgrade(
         receipts.append(measure(place, release, verified, shown))
         return receipts[-1][0].verdict
 
-    installer = Installer(
-        root=place,
-        uv=wiring.uv_program(),
-        runner=wiring.runner(),
-        clock=wiring.clock(),
-        progress=shown,
-    )
+    installer = wiring.installer(place, shown)
     outcome = _changer(place, timeout, shown).upgrade(verified, installer, judge, strict=strict)
     [(record, path)] = receipts
     if json:
