@@ -1,6 +1,7 @@
 """Time `airbundle install` against bare uv on the same wheels: `python -m scripts.bench_install`.
 
-One run, in turns, both in a network namespace without network (where this system permits one), both from a
+One run, in turns of which each way begins half (a disk that slows down under the writing must not count for one of
+them alone), both in a network namespace without network (where this system permits one), both from a
 folder without a warm cache, both compiling bytecode. Bare uv is what a careful user would type: `uv venv` and
 `uv pip install --no-index --require-hashes`. Ours also checks every stored file for drift and records what it did.
 The bundle is the one of `airbundle demo --engine vllm`, made first unless --demo names one that is kept.
@@ -30,7 +31,7 @@ _ISOLATION = ("unshare", "--net")
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--demo", type=Path, help="folder of `airbundle demo --engine vllm --keep`")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=4)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-install-") as name:
         demo = options.demo or _demo(Path(name) / "demo")
@@ -55,22 +56,28 @@ def _compare(demo: Path, work: Path, rounds: int) -> int:
     excludes = work / "excludes"
     excludes.write_text("\n".join((*manifest.engine.exclude, "")))
     release = root.release(record.name)
-    times: dict[str, list[float]] = {"bare uv": [], "airbundle install": []}
-    for _ in range(rounds):
-        _fresh(work / "venv", work / "cache")
-        uv = [uv_program(), "--quiet", "--no-config", "--cache-dir", str(work / "cache")]
-        times["bare uv"].append(_timed(
+    uv = [uv_program(), "--quiet", "--no-config", "--cache-dir", str(work / "cache")]
+
+    def bare() -> float:
+        _fresh(work / "venv", work / "cache", release)
+        return _timed(
             [*uv, "venv", "--python", sys.executable, str(work / "venv")],
             [*uv, "pip", "install", "--python", str(work / "venv/bin/python"), "--offline", "--no-index",
              "--compile-bytecode", "--require-hashes", "--excludes", str(excludes),
              "--find-links", str(files / "wheels"), "-r", str(files / manifest.engine.requirements)],
-        ))  # fmt: skip
-        _fresh(release)
-        times["airbundle install"].append(
-            _timed(
-                [sys.executable, "-m", "bundler", "install", "--quiet", "--root", str(root.path)]
-            )
+        )  # fmt: skip
+
+    def ours() -> float:
+        _fresh(work / "venv", work / "cache", release)
+        return _timed(
+            [sys.executable, "-m", "bundler", "install", "--quiet", "--root", str(root.path)]
         )
+
+    ways = {"bare uv": bare, "airbundle install": ours}
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(rounds):
+        for name in sorted(ways, reverse=bool(number % 2)):
+            times[name].append(ways[name]())
     return _show(times)
 
 

@@ -16,6 +16,7 @@ from bundler.build.recall import Recall
 from bundler.build.resolve import resolve
 from bundler.build.selfcheck import check_closures
 from bundler.build.shipped import record_files, sequence_of, shipped_manifest, starting_paths
+from bundler.build.storedamage import suspecting_the_store
 from bundler.build.tools import BuildTools
 from bundler.build.wheelcheck import check_wheels
 from bundler.domain.lock import Lock
@@ -149,10 +150,11 @@ def build(
     with tools.store.held(tools.progress.note):
         fetched = fetcher.fetch(lock)
     _check_against_lock(lock, fetched)
-    check_wheels(fetched, lock.target)
-    check_closures(spec, lock, base, fetched, tools.resolver, tool_wheel.parent / "closure")
-    lock = filled(lock, fetched)
-    proof = make_proof(spec, lock, base, tools, fetched)
+    with suspecting_the_store(fetched, tools.progress):
+        check_wheels(fetched, lock.target)
+        check_closures(spec, lock, base, fetched, tools.resolver, tool_wheel.parent / "closure")
+        lock = filled(lock, fetched)
+        proof = make_proof(spec, lock, base, tools, fetched)
     refuse(proof)
     before = parse_manifest(base_manifest) if base_manifest else None
     sequence = sequence_of(spec, lock, before)

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import hashes
 from zlib_ng import zlib_ng
 
 from bundler.build.fetch import Fetched
+from bundler.build.storedamage import damaged_copy
 from bundler.errors import IntegrityError, disk_errors
 from bundler.format.digests import sha256_file, sha256_hex
 from bundler.format.diskfile import CHUNK, DiskFile, aligned_buffer
@@ -167,10 +168,7 @@ def _copy(source: Fetched, start: int, blocks: Sequence[BlockDigests], out: _Out
 def _changed(source: Fetched) -> IntegrityError:
     if source.blob.stored:
         source.blob.path.unlink(missing_ok=True)
-        return IntegrityError(
-            f"{source.path}: its copy in the download store was damaged; it was removed",
-            hint="Run the same command again: it is fetched anew.",
-        )
+        return damaged_copy(source.path)
     return IntegrityError(
         f"{source.path}: {source.blob.path} changed while it was packed",
         hint="Let nothing write to the source, then run the same command again.",

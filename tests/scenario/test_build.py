@@ -1,6 +1,7 @@
 """The connected half, with real files: bytes, stock tools, resume."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -176,24 +177,31 @@ def test_a_damaged_note_beside_a_stored_file_means_fetching_again(
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
-def test_a_damaged_store_is_never_signed_and_mends_itself(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["half", "the end", "metadata"])
+def test_a_damaged_store_is_never_signed_and_mends_itself(tmp_path: Path, where: str) -> None:
     small = SmallBundle(tmp_path)
     small.prepare()
     lock = small.lock()
     small.build_only(lock=lock, out=tmp_path / "one")
-    # In its largest file: damage in the metadata is met earlier, when the wheel is looked into.
-    [wheel] = (small.folder / "wheels").glob("toy_engine-*.whl")
-    whole = wheel.read_bytes()
-    sides = (small.folder / "cache" / "objects").rglob("*.json")
-    [stored] = [path for side in sides if (path := side.with_suffix("")).read_bytes() == whole]
-    data = bytearray(whole)
-    data[len(data) // 2] ^= 1
-    stored.write_bytes(bytes(data))
-    with pytest.raises(IntegrityError, match="damaged; it was removed"):
+    sides = list((small.folder / "cache" / "objects").rglob("*.json"))
+    assert sides
+    for side in sides:
+        stored = side.with_suffix("")
+        data = bytearray(stored.read_bytes())
+        inside = data.find(b".dist-info/METADATA")
+        if where == "metadata" and inside < 0:
+            continue
+        at = {"half": len(data) // 2, "the end": len(data) - 30, "metadata": inside + 40}[where]
+        data[at] ^= 1
+        stored.chmod(0o644)
+        stored.write_bytes(bytes(data))
+        with pytest.raises(IntegrityError, match="damaged; it was removed"):
+            small.build_only(lock=lock, out=tmp_path / "two")
+        assert not (tmp_path / "two").exists()
+        assert not stored.exists()
         small.build_only(lock=lock, out=tmp_path / "two")
-    assert not (tmp_path / "two").exists()
-    small.build_only(lock=lock, out=tmp_path / "two")
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+        assert contents(tmp_path / "one") == contents(tmp_path / "two")
+        shutil.rmtree(tmp_path / "two")
 
 
 def test_names_of_parts_that_clash_with_files_are_refused(tmp_path: Path) -> None:
