@@ -338,7 +338,12 @@ def installer(root: Root, progress: Progress) -> Installer:
     """Makes releases below a root."""
     from bundler.deploy.install import Installer
 
-    return Installer(root=root, uv=uv_program(), runner=runner(), clock=clock(), progress=progress)
+    try:
+        uv: str | None = uv_program()
+    except HostError:
+        # pip installs as well, only slower.
+        uv = None
+    return Installer(root=root, uv=uv, runner=runner(), clock=clock(), progress=progress)
 
 
 def launcher(root: Root, progress: Progress) -> Launcher:
