@@ -16,6 +16,7 @@ from bundler.errors import HostError
 
 if TYPE_CHECKING:
     from bundler.build.tools import BuildTools
+    from bundler.deploy.audit import AuditLog
     from bundler.deploy.install import Installer
     from bundler.deploy.launch import Launcher
     from bundler.deploy.root import Root
@@ -332,6 +333,13 @@ def serve_shelf(shelf: Shelf, host: str, port: int, say: Callable[[str], None]) 
     from bundler.adapters.serve_http import serve_shelf as serve
 
     serve(shelf, host, port, say)
+
+
+def audit_log(root: Root) -> AuditLog:
+    """Who did what to a root."""
+    from bundler.deploy.audit import AuditLog
+
+    return AuditLog(root, clock())
 
 
 def installer(root: Root, progress: Progress) -> Installer:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from bundler import wiring
+from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, measure, show
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
@@ -31,7 +32,10 @@ def accept(
     place = Root(root_folder(root))
     _, release = current_release(place)
     verified = open_imported(place, release.bundle_id, wiring.gate())
-    record, path = measure(place, release, verified, progress(quiet=quiet or json))
+    with recorded(place, "accept", changes=False) as action:
+        action.about(verified)
+        record, path = measure(place, release, verified, progress(quiet=quiet or json))
+        action.detail = f"{record.verdict.value}; {path.relative_to(place.path)}"
     if json:
         show_json(as_json(record, path))
     else:

@@ -23,7 +23,8 @@ HOMES = {
     "lock": "lock_cmds",
     **dict.fromkeys(("build", "inspect", "diff", "keygen", "schema"), "build_cmds"),
     "copy": "copy_cmds",
-    **dict.fromkeys(("verify", "import", "install", "start", "stop"), "deploy_cmds"),
+    **dict.fromkeys(("verify", "import"), "incoming_cmds"),
+    **dict.fromkeys(("install", "start", "stop"), "deploy_cmds"),
     **dict.fromkeys(("status", "logs", "kernels"), "look_cmds"),
     **dict.fromkeys(("releases", "upgrade", "rollback"), "release_cmds"),
     **dict.fromkeys(("uninstall", "gc"), "removal_cmds"),
@@ -31,6 +32,7 @@ HOMES = {
     **dict.fromkeys(("accept", "report", "demo"), "accept_cmds"),
     **dict.fromkeys(("sign", "attach", "approve", "reject"), "sign_cmds"),
     "trust": "trust_cmds",
+    "audit": "audit_cmds",
     "preflight": "preflight_cmds",
     **dict.fromkeys(("run", "export", "serve"), "run_cmds"),
 }

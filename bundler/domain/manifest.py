@@ -206,3 +206,8 @@ class VerifiedManifest(Record):
     def signed(self) -> bool:
         """Whether a trusted key signed it."""
         return self.key_id is not None
+
+    @property
+    def vouched(self) -> str:
+        """Who vouches for it, in words."""
+        return f"signed by key {self.key_id}" if self.signed else "UNSIGNED (policy: --unsigned)"
