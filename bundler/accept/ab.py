@@ -12,6 +12,7 @@ import itertools
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from bundler.accept.statistics import quantile
 from bundler.domain.ab import ArmName, ArmRun, Comparison
@@ -20,7 +21,7 @@ PAIRS = 4
 # Below this a difference is not worth a change: identical pairs differ by as much on a quiet machine.
 MARGIN = 0.10
 LEAST_PAIRS = 2
-_BETTER = {"output_tokens_per_s": "higher", "success_rate": "higher"}
+_HIGHER = ("output_tokens_per_s", "success_rate")
 # Two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
         2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093)  # fmt: skip
@@ -37,9 +38,9 @@ def order(pairs: int = PAIRS) -> Iterator[tuple[ArmName, int]]:
     if not LEAST_PAIRS <= pairs <= len(_T95) + 1:
         raise ValueError(f"{pairs} pairs: give {LEAST_PAIRS} to {len(_T95) + 1}")
     for pair in range(1, pairs + 1):
-        first, second = ("A", "B") if pair % 2 else ("B", "A")
-        yield first, pair  # type: ignore[misc]
-        yield second, pair  # type: ignore[misc]
+        both: tuple[ArmName, ArmName] = ("A", "B") if pair % 2 else ("B", "A")
+        for arm in both:
+            yield arm, pair
 
 
 def compare(runs: Sequence[ArmRun], margin: float = MARGIN) -> tuple[Comparison, ...]:
@@ -73,13 +74,13 @@ def _compare(name: str, pairs: Sequence[tuple[ArmRun, ArmRun]], margin: float) -
     logs = [math.log(b.figures[name] / a.figures[name]) for a, b in pairs]
     mean = math.fsum(logs) / len(logs)
     half = _half_width(logs, mean)
-    better = _BETTER.get(name.rpartition(" ")[2], "lower")
+    better: Literal["higher", "lower"] = "higher" if name.rpartition(" ")[2] in _HIGHER else "lower"
     wins = _winner(logs, mean, half, better, math.log1p(margin))
     low, high = _bootstrap(logs)
     ratio = math.exp(mean)
     return Comparison(
         figure=name,
-        better=better,  # type: ignore[arg-type]
+        better=better,
         ratio=round(ratio, 4),
         low=round(math.exp(mean - half), 4),
         high=round(math.exp(mean + half), 4),
