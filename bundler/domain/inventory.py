@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import Field
@@ -101,6 +102,11 @@ class Component(Record):
     card: ModelCard | None = None
 
     @property
+    def package(self) -> str:
+        """The name as `requires` has it: lower case, runs of `-_.` as one `-` (PEP 503)."""
+        return re.sub(r"[-_.]+", "-", self.name).lower()
+
+    @property
     def sha256(self) -> str:
         """Of the one file; empty when there are several."""
         return self.files[0].sha256 if len(self.files) == 1 else ""
@@ -119,6 +125,14 @@ class Inventory(Record):
     def of(self, *kinds: ComponentKind) -> tuple[Component, ...]:
         """Components of these kinds, in order."""
         return tuple(one for one in self.components if one.kind in kinds)
+
+    def needed(self, component: Component) -> tuple[Component, ...]:
+        """The wheels that one needs; of a name that is carried in two versions, both."""
+        return tuple(
+            one
+            for one in self.of("wheel")
+            if one.package in component.requires and one != component
+        )
 
     @property
     def findings(self) -> tuple[tuple[Component, Executable], ...]:

@@ -51,9 +51,11 @@ def take_inventory(contents: Contents, progress: Progress) -> Inventory:
         for model in manifest.models:
             models.append(_model(contents, model))
             task.advance(models[-1].size)
-    graph = dependency_graph(
-        {canonicalize_name(_names(e)[0]): facts.requires for e, facts in read}, manifest.target
-    )
+    stated: dict[str, tuple[str, ...]] = {}
+    for entry, facts in read:
+        name = canonicalize_name(_names(entry)[0])
+        stated[name] = (*stated.get(name, ()), *facts.requires)
+    graph = dependency_graph(stated, manifest.target)
     return Inventory(
         components=(
             *(_wheel(entry, facts, graph) for entry, facts in read),

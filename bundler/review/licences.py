@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from email.message import Message
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from license_expression import ExpressionError, Licensing, get_spdx_licensing
@@ -24,10 +25,21 @@ _MAX_EXPRESSION = 1000
 _NOT_ID = re.compile(r"[^A-Za-z0-9.-]+")
 
 
-@cache
+_LOADING = Lock()
+
+
 def licensing() -> Licensing:
     """The SPDX list."""
-    return get_spdx_licensing()
+    # Its word table is made on the first use, and not for two threads at once.
+    with _LOADING:
+        return _loaded()
+
+
+@cache
+def _loaded() -> Licensing:
+    known = get_spdx_licensing()
+    known.parse("MIT")
+    return known
 
 
 def spdx(text: str) -> str:
@@ -114,9 +126,10 @@ def combined(evidence: Sequence[LicenceEvidence], texts: Sequence[LicenceText]) 
 
 
 def _family(names: frozenset[str]) -> frozenset[str]:
-    """GPL-3.0-only and GPL-3.0-or-later have one text; NVIDIA's go by several names."""
+    """What no text tells apart: `only` and `or later`, HPND and MIT-CMU, NVIDIA's several names."""
     return frozenset(
         "LicenseRef-NVIDIA" if name.startswith("LicenseRef-NVIDIA")
+        else "HPND" if name == "MIT-CMU"
         else name.removesuffix("-only").removesuffix("-or-later")
         for name in names
     )  # fmt: skip

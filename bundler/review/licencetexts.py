@@ -34,6 +34,9 @@ _ISC = _norm(
 _ISC_OLD = _ISC.replace("and or", "and")
 _ISC_NOTICE = _norm("provided that the above copyright notice and this permission notice appear")
 _HPND = _norm("Permission to use, copy, modify, and distribute this software and its documentation")
+# Python's own file tells its history first, and has older licences behind.
+_PYTHON_START = _norm("A. HISTORY OF THE SOFTWARE")
+_PYTHON = _norm("PYTHON SOFTWARE FOUNDATION LICENSE VERSION 2")
 # Licence by the beginning of its text (title and version).
 _TITLES = (
     ("apache license version 2.0", "Apache-2.0"),
@@ -75,6 +78,8 @@ def recognised(text: str) -> tuple[str, ...]:
             found.add(f"{spdx}-only" if "GPL" in spdx else spdx)
             break
     found |= {spdx for sentence, spdx in _SENTENCES if sentence in title}
+    if title.startswith(_PYTHON_START) and _PYTHON in words:
+        found = {"PSF-2.0"}
     if not found:
         found |= set(_permissive(words))
     return tuple(sorted(found))

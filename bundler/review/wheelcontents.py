@@ -108,6 +108,16 @@ def _read(archive: zipfile.ZipFile) -> WheelFacts:
     )
 
 
+def licence_in(archive: zipfile.ZipFile) -> LicenceFacts:
+    """The licence alone: METADATA and the licence files are read, nothing else.
+
+    Raises:
+        What `DAMAGE` lists: the archive is damaged.
+    """
+    members = archive.infolist()
+    return wheel_licence(_metadata(archive, members), tuple(_licence_texts(archive, members)))
+
+
 def _look(archive: zipfile.ZipFile, info: zipfile.ZipInfo, seen: _Seen) -> None:
     name = info.filename
     base = name.rsplit("/", 1)[-1]

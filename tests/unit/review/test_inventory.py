@@ -14,13 +14,20 @@ from bundler.format.contents import Contents, InVolumes
 from bundler.format.places import find_volumes
 from bundler.format.trust import open_manifest
 from bundler.review.inventory import take_inventory
+from bundler.review.subject import Subject
 from tests.fakes.planted import PlantedBundle
+from tests.fakes.small_bundle import SmallBundle
 
 
-def contents(bundle: PlantedBundle) -> Contents:
+def contents(bundle: SmallBundle) -> Contents:
     verified = open_manifest(bundle.out, wiring.verifiers([bundle.public]))
     places = find_volumes(verified.manifest, [bundle.out])
     return Contents(verified.manifest, (InVolumes(places),))
+
+
+def subject_of(bundle: SmallBundle) -> Subject:
+    verified = open_manifest(bundle.out, wiring.verifiers([bundle.public]))
+    return Subject(verified, take_inventory(contents(bundle), SilentProgress()))
 
 
 @pytest.fixture(scope="module")
