@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from bundler.adapters.source_local import LocalSource
 from bundler.build.modelfacts import read_model
-from bundler.build.weightsafety import is_pickle, is_program
 from bundler.demo.tiny_gguf import write_tiny_gguf
 from bundler.demo.tiny_qwen35moe import write_tiny_qwen35_moe
 from bundler.domain.lock import LockedFile, LockedModel
 from bundler.domain.model_facts import LayerGroup, ModelFacts
 from bundler.domain.sources import ModelRef
 from bundler.format.codec import to_bytes
+from bundler.format.weightsafety import is_pickle, is_program
 from tests.fakes.gguf import gguf_bytes
 from tests.unit.format.test_safetensors import shard, tensor
 
