@@ -27,6 +27,7 @@ from bundler.ports import Downloader, Progress, Task
 
 ARCHIVE = "archive"
 ROLE = "engine-archive"
+_WORK = "archive-"
 
 
 class MadeWheel(Record):
@@ -97,7 +98,10 @@ class ArchiveWheels:
             work = self.store.root / "partial"
             with disk_errors("creating", work):
                 work.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=work, prefix="archive-") as folder:
+            # The store is held, so these are a killed build's: gigabytes.
+            for left in work.glob(f"{_WORK}*"):
+                shutil.rmtree(left, ignore_errors=True)
+            with tempfile.TemporaryDirectory(dir=work, prefix=_WORK) as folder:
                 wheel = self._wheel(path, Path(folder), source)
                 name = wheel.name
                 blob = self.store.admit(wheel, name)

@@ -30,6 +30,7 @@ MOST_BYTES = 32 * 2**30
 MOST_MEMBERS = 20_000
 # What the reader may take between two members: real headers have some hundred bytes.
 _HEADER = 2 * 2**20
+_READ = 256 * 1024
 _MOST_HOPS = 40
 
 
@@ -78,7 +79,8 @@ class _Unpacking:
         """All of it."""
         self._source.allow(_HEADER)
         # ignore_zeros stays off: what follows the end mark is no part of the archive.
-        with tarfile.open(fileobj=cast(IO[bytes], self._source), mode="r|") as tar:
+        source = cast(IO[bytes], self._source)
+        with tarfile.open(fileobj=source, mode="r|", bufsize=_READ) as tar:
             for member in tar:
                 if len(self._seen) >= MOST_MEMBERS:
                     raise FormatError(f"it holds more than {MOST_MEMBERS} files")

@@ -245,6 +245,7 @@ class Launcher:
                 state, f"healthy on {state.health_path} {died} on the first request: {cause}"
             ) from cause
         self._refuse_if_dead(state, "right after its first completion")
+        self._tell_phases(state, engine, phases)
         ready = state.model_copy(
             update={
                 "ready_after_s": round(self.clock.monotonic() - began, 2),

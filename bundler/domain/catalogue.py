@@ -59,6 +59,8 @@ ENGINE_KINDS = (
     _kind("engine-unread", _W, "The engine's wheel could not be read",
           "Settings and architecture were not compared with what this engine knows.",
           "Run plan again when the index answers; build reads the fetched wheel."),
+    _kind("engine-version", _W, "The engine's archive may be another version than the spec says",
+          "Reports and receipts would name the wrong one.", "State the version of the archive."),
     _kind("arch-unknown", _E, "The engine does not know the model's architecture",
           "It stops at start with 'not supported' or 'does not recognize this architecture'.",
           "Use the engine version that is named, or a newer one."),

@@ -25,8 +25,8 @@ from bundler.adapters.engine_ollama.program import (
     DOCUMENTED,
     PREFIX,
     knows,
+    read_program,
     read_programs,
-    read_variables,
 )
 from bundler.adapters.engine_ollama.runlog import read_log
 from bundler.domain.catalogue import finding
@@ -91,12 +91,16 @@ class OllamaEngine:
             raise SpecError(fault.what, hint=fault.fix)
 
     def facts(self, wheel: ZipFile, version: str) -> EngineFacts:
-        """The KV-cache types, the variables that the program reads, and its runners."""
+        """The KV-cache types, the variables that the program reads, and its runners.
+
+        The version is empty when the program does not name it.
+        """
+        variables, named = read_program(wheel, version)
         return EngineFacts(
             engine="ollama",
-            version=version,
+            version=version if named else "",
             kv_cache_dtypes=_KV_TYPES,
-            env=dict.fromkeys(read_variables(wheel)),
+            env=dict.fromkeys(variables),
             programs=read_programs(wheel),
         )
 
@@ -109,6 +113,7 @@ class OllamaEngine:
             *_unknown(situation),
             *_ignored(situation.service),
             *_model(situation),
+            *_version(situation),
             finding(
                 "offline-lookups",
                 situation.service.name,
@@ -283,6 +288,13 @@ def _model(situation: Situation) -> Iterator[Finding]:
             fix="Carry the template in Ollama's form as a file `template`, or use a release with"
             " llama-server in it.",
         )
+
+
+def _version(situation: Situation) -> Iterator[Finding]:
+    engine = situation.engine
+    if engine is not None and engine.env and not engine.version:
+        what = f"engine.version {situation.version}: the program in engine.archive does not name it"
+        yield finding("engine-version", "engine.version", what)
 
 
 def _program(install: Install) -> str:

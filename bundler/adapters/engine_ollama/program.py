@@ -22,16 +22,21 @@ DOCUMENTED = (
 )  # fmt: skip
 # Every release since 2024 reads these; without them it is another program, or its texts lie elsewhere.
 _CERTAIN = ("OLLAMA_HOST", "OLLAMA_MODELS", "OLLAMA_KEEP_ALIVE", "OLLAMA_NUM_PARALLEL")
-_RUN = re.compile(rb"OLLAMA_[A-Z0-9_]{1,120}?(?=OLLAMA_|[^A-Z0-9_]|$)")
+_RUN = re.compile(rb"OLLAMA_[A-Z0-9_]{1,250}?(?=OLLAMA_|[^A-Z0-9_]|$)")
 _PROGRAM = re.compile(r"/data/bin/ollama$")
 _RUNNER = re.compile(r"/data/lib/ollama/(?:[\w.-]+/)?(llama-server)$")
-_PIECE, _OVERLAP = 1 << 24, 256
+_PIECE, _OVERLAP = 1 << 24, 300
 _LARGEST = 1 << 30
 
 
-def read_variables(wheel: ZipFile) -> tuple[str, ...]:
-    """The runs of capitals that begin with `OLLAMA_`; none when the program is not one that is known."""
+def read_program(wheel: ZipFile, version: str) -> tuple[tuple[str, ...], bool]:
+    """The runs of capitals that begin with `OLLAMA_`, and whether the program names the version.
+
+    No runs when the program is not one that is known. The version is set when it is linked
+    (scripts/env.sh, `-X=.../version.Version`).
+    """
     runs: set[bytes] = set()
+    named = False
     for info in wheel.infolist():
         if not _PROGRAM.search(info.filename) or info.file_size > _LARGEST:
             continue
@@ -40,9 +45,10 @@ def read_variables(wheel: ZipFile) -> tuple[str, ...]:
             while piece := program.read(_PIECE):
                 rest += piece
                 runs.update(_RUN.findall(rest))
+                named = named or version.encode() in rest
                 rest = rest[-_OVERLAP:]
     found = tuple(sorted(run.decode() for run in runs))[:5000]
-    return found if all(knows(found, name) for name in _CERTAIN) else ()
+    return (found if all(knows(found, name) for name in _CERTAIN) else ()), named
 
 
 def read_programs(wheel: ZipFile) -> tuple[str, ...]:

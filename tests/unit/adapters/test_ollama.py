@@ -288,9 +288,7 @@ def wheel(program: bytes, runner: bool = True) -> zipfile.ZipFile:
 
 
 # As Go keeps constants: one behind the other, without an end.
-CONSTANTS = (
-    b"\0\1OLLAMA_HOSTOLLAMA_MODELSOLLAMA_KEEP_ALIVEPOSTOLLAMA_NUM_PARALLELOLLAMA_GPU_OVERHEADx\0"
-)
+CONSTANTS = b"\0\1OLLAMA_HOSTOLLAMA_MODELSOLLAMA_KEEP_ALIVEPOSTOLLAMA_NUM_PARALLELOLLAMA_GPU_OVERHEADx\0v0.33.0\0"
 
 
 def test_variables_are_checked_against_those_that_the_program_reads() -> None:
@@ -303,6 +301,11 @@ def test_variables_are_checked_against_those_that_the_program_reads() -> None:
     assert "Write OLLAMA_GPU_OVERHEAD" in found["env-unknown"][1]
 
 
+def test_an_archive_of_another_version_than_stated_is_told() -> None:
+    told = OllamaEngine().facts(wheel(CONSTANTS.replace(b"0.33.0", b"0.32.9")), "0.33.0")
+    assert reviewed(service(max_model_len=1), engine=told)["engine-version"][0] is Level.WARNING
+
+
 def test_a_program_whose_texts_are_not_those_of_ollama_is_not_judged() -> None:
     facts = OllamaEngine().facts(wheel(CONSTANTS.replace(b"OLLAMA_KEEP_ALIVE", b"")), "0.33.0")
     assert facts.env == {}
@@ -312,7 +315,7 @@ def test_a_program_whose_texts_are_not_those_of_ollama_is_not_judged() -> None:
 def test_a_name_that_lies_across_two_pieces_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bundler.adapters.engine_ollama.program._PIECE", 300)
     data = b"x" * 295 + CONSTANTS + b"y" * 700 + CONSTANTS
-    assert OllamaEngine().facts(wheel(data), "1").env
+    assert OllamaEngine().facts(wheel(data), "0.33.0").env
 
 
 def gguf(**more: object) -> ModelFacts:

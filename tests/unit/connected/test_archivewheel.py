@@ -27,6 +27,7 @@ from bundler.errors import IntegrityError, SourceError, SpecError
 from bundler.format.digests import sha256_hex
 from bundler.format.requirements import addressed_requirements_text
 from tests.fakes.ollama_release import OllamaBundle, release
+from tests.fakes.simple_index import serving
 
 DATA = "ollama_runtime-0.33.0.data/data"
 
@@ -175,6 +176,30 @@ def test_it_is_made_once_and_another_store_makes_the_same(tmp_path: Path) -> Non
     (tmp_path / "o.tar.zst").unlink()
     assert maker(tmp_path).make(ref, "0.33.0", "x86_64")[0] == first
     assert not list((tmp_path / "cache" / "partial").glob("archive-*"))
+
+
+def test_an_archive_on_a_server_is_brought_once_and_resumed(tmp_path: Path) -> None:
+    data = release("tgz")
+    name = "ollama-linux-amd64.tgz"
+    (tmp_path / "served").mkdir()
+    (tmp_path / "served" / name).write_bytes(data)
+    made = maker(tmp_path)
+    # A build that was killed left the beginning of the archive, and its work.
+    made.store.partial(sha256_hex(data)).write_bytes(data[:1000])
+    left = tmp_path / "cache" / "partial" / "archive-killed"
+    left.mkdir()
+    (left / "0").write_bytes(b"x")
+    with serving(tmp_path / "served") as index:
+        url = f"{index.url.removesuffix('/simple')}/files/{name}"
+        ref = ArchiveRef(url=url, sha256=sha256_hex(data))
+        wheel, archive = made.make(ref, "0.33.0", "x86_64")
+        with pytest.raises(IntegrityError, match="downloaded bytes are wrong"):
+            made.make(ArchiveRef(url=url, sha256="1" * 64), "0.33.0", "x86_64")
+    assert (archive.filename, archive.origin) == (name, url)
+    # Its server is gone; another version of the wheel is made from what is kept.
+    assert made.make(ref, "0.33.1", "x86_64")[0].version == "0.33.1"
+    assert not left.exists()
+    assert wheel.sha256
 
 
 def test_the_lock_names_the_archive_and_is_the_same_again(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ SAMPLES: list[tuple[str, list[str], str]] = [
                    " architectures: dict_keys(['AquilaModel'])"], "DbrxForCausalLM"),
     ("arch-vllm", ["ValueError: Model architecture MotifForCausalLM was supported in vLLM until v0.10.2, and is not"
                    " supported anymore."], "MotifForCausalLM"),
+    ("port-in-use", ["Error: listen tcp 127.0.0.1:11434: bind: address already in use"], "port"),
     ("ollama-memory", ['time=2026-06-01T10:00:01.000+09:00 level=INFO source=sched.go:500 msg="Load failed"'
                        ' model=/r/blobs/sha256-ab error="model requires more system memory (8.4 GiB) than is available'
                        ' (7.7 GiB)"',
