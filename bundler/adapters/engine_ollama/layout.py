@@ -124,7 +124,7 @@ class _Making:
         params: Any = {}
         if "params" in self._install.model_files:
             try:
-                params = json.loads(self._text("params"))
+                params = json.loads(self._text("params"), parse_constant=_no_number)
             except (ValueError, RecursionError):
                 params = None
             if not isinstance(params, dict):
@@ -170,6 +170,11 @@ class _Making:
 
 def _layer(media_type: str, digest: str, size: int) -> dict[str, Any]:
     return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": size}
+
+
+def _no_number(text: str) -> float:
+    """NaN and Infinity are no JSON, and Go's reader refuses the whole file."""
+    raise ValueError(text)
 
 
 def _json(value: Any) -> bytes:

@@ -179,6 +179,7 @@ def test_files_beside_the_gguf_become_layers_and_nothing_is_invented(tmp_path: P
     [
         ({"gguf": b"no GGUF at all"}, "is no GGUF"),
         ({"params": b"stop = x"}, "no JSON object"),
+        ({"params": b'{"temperature": NaN}'}, "no JSON object"),
         ({"params": b"[" * 100_000}, "no JSON object"),
         ({"template": b"x" * (2**20 + 1)}, "larger than 1 MiB"),
     ],
