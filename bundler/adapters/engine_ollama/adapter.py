@@ -2,7 +2,7 @@
 
 It is made against the documented variables (envconfig/config.go, docs/faq.mdx), API (docs/api.md, docs/openai.md) and
 file layout (see `layout.py`) of https://github.com/ollama/ollama up to 0.33. No registry that airbundle's tests may
-ask has its program, so they run a stand-in that reads the same layout and speaks the same API.
+ask has its program, so they run a stand-in that reads the same layout and speaks the same API, and a real llama-server on the blob.
 
 Both switches for offline are set: the variable OLLAMA_NO_CLOUD, and `disable_ollama_cloud` in `~/.ollama/server.json`
 (HOME lies in the release). They end remote models, web search and the look-ups of recommended models. On Linux there
