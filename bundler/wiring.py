@@ -163,6 +163,12 @@ def _llamacpp() -> EngineAdapter:
     return LlamaCppEngine()
 
 
+def _ollama() -> EngineAdapter:
+    from bundler.adapters.engine_ollama.adapter import OllamaEngine
+
+    return OllamaEngine()
+
+
 def _hub() -> ModelSource:
     with _connected_half():
         from bundler.adapters.source_hub.adapter import HubSource
@@ -239,7 +245,11 @@ def _this_host() -> Target | None:
         return None
 
 
-ENGINES: dict[str, Callable[[], EngineAdapter]] = {"vllm": _vllm, "llama.cpp": _llamacpp}
+ENGINES: dict[str, Callable[[], EngineAdapter]] = {
+    "vllm": _vllm,
+    "llama.cpp": _llamacpp,
+    "ollama": _ollama,
+}
 SOURCES: dict[str, Callable[[], ModelSource]] = {"hub": _hub, "local": _local, "gguf": _gguf}
 RESOLVERS: dict[str, Callable[[Callable[[], HostIndex]], WheelResolver]] = {
     "uv": _uv,

@@ -4,7 +4,8 @@ vLLM's defaults were read in the wheels: gpu_memory_utilization 0.9, from 0.20 o
 sequences and 8192 tokens in a batch on GPUs of 70 GiB and more (but A100), otherwise 256 and 2048
 (`EngineArgs.get_batch_defaults`); from 0.28 on 16384 tokens on GPUs of 160 GiB and more; hybrid
 models keep two states for each request from 0.26 on, where prefix caching is on for them.
-llama.cpp's are in https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md .
+llama.cpp's are in https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md , Ollama's in
+https://github.com/ollama/ollama/blob/main/docs/faq.mdx .
 """
 
 from __future__ import annotations
@@ -158,6 +159,25 @@ def llamacpp(service: Service, model: ModelFacts) -> Run:
         share=Fraction(0) if args.has("-nkvo", "--no-kv-offload") else part,
         experts_on_cpu=_experts(settings, args, layers),
         rigid=_rigid(settings, args),
+    )
+
+
+def ollama(service: Service, model: ModelFacts) -> Run:
+    """How Ollama would run the service: it gives its llama-server the context times the requests.
+
+    Raises:
+        Beyond: it depends on what is not known.
+    """
+    settings = service.settings or Settings()
+    if not settings.max_model_len:
+        raise Beyond("max_model_len is not set, and Ollama chooses a context by the GPU's memory")
+    kind = settings.kv_cache_dtype
+    return Run(
+        context=settings.max_model_len,
+        requests=settings.max_num_seqs or 1,
+        batch=512,
+        numbers=_numbers(kind, kind, model, conv=4, tp=1),
+        rigid=False,
     )
 
 

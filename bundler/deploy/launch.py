@@ -240,7 +240,11 @@ class Launcher:
         self._tell_phases(state, engine, phases)
         self.progress.note(f"{state.service}: healthy, asking for a first completion")
         request = ChatRequest(
-            model=state.service, prompt="ping", max_tokens=8, timeout_s=FIRST_COMPLETION_TIMEOUT_S
+            model=state.service,
+            prompt="ping",
+            max_tokens=8,
+            # Some engines load the model only now.
+            timeout_s=max(FIRST_COMPLETION_TIMEOUT_S, began + timeout_s - self.clock.monotonic()),
         )
         try:
             text = self.chat.complete(state.url, request)
@@ -252,6 +256,7 @@ class Launcher:
                 state, f"healthy on {state.health_path} {died} on the first request: {cause}"
             ) from cause
         self._refuse_if_dead(state, "right after its first completion")
+        self._tell_phases(state, engine, phases)
         ready = state.model_copy(
             update={
                 "ready_after_s": round(self.clock.monotonic() - began, 2),

@@ -124,7 +124,7 @@ class ShippedModel(Record):
 class ShippedEngine(Record):
     """The engine as the closed side needs to know it."""
 
-    name: Literal["vllm", "llama.cpp"]
+    name: Literal["vllm", "llama.cpp", "ollama"]
     version: str
     distribution: str
     requirements: str = Field(description="Entry path of its hashed requirements file.")

@@ -34,7 +34,9 @@ class Settings(Record):
     )
     max_model_len: int | None = Field(None, ge=1, description="Context length, tokens.")
     max_num_seqs: int | None = Field(
-        None, ge=1, description="Requests that run at once (vLLM sequences, llama.cpp slots)."
+        None,
+        ge=1,
+        description="Requests that run at once (vLLM sequences, llama.cpp slots, Ollama's parallel requests).",
     )
     tensor_parallel: int = Field(1, ge=1, description="GPUs that share one model.")
     gpu_memory_utilization: float | None = Field(

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from zipfile import ZipFile
 
 from bundler.adapters.engine_llamacpp.program import TRACE, VERBOSITY, knows, read_flags
-from bundler.adapters.engine_llamacpp.runlog import read_log
 from bundler.domain.catalogue import finding
 from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.findings import Finding, Level
@@ -21,6 +20,7 @@ from bundler.domain.model_facts import ModelFacts
 from bundler.domain.running import Running
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
+from bundler.format.llamalog import read_log
 from bundler.ports import Advice, Install, LaunchPlan, Situation
 
 _KV_TYPES = ("auto", "f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")

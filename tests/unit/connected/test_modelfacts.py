@@ -222,6 +222,14 @@ def test_only_what_the_engine_loads_counts(
     assert not found.missing
 
 
+def test_ollama_takes_the_gguf_and_what_lies_beside_it_for_it() -> None:
+    found = facts(
+        {"model.safetensors": ONE, "m.gguf": GGUF, "template": b"{{ .Prompt }}", "params": b"{}"},
+        "ollama",
+    )
+    assert (found.weight_files, found.companions) == (("m.gguf",), ("template", "params"))
+
+
 def test_missing_parts_of_a_split_gguf_are_each_named_once() -> None:
     found = facts({"m-00002-of-00004.gguf": GGUF, "m-00003-of-00004.gguf": GGUF}, "llama.cpp")
     assert found.missing == ("m-00001-of-00004.gguf", "m-00004-of-00004.gguf")
