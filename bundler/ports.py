@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bundler.domain.model_facts import ModelFacts
     from bundler.domain.needs import Tool
     from bundler.domain.running import Running
+    from bundler.domain.seat import Seat
     from bundler.domain.shipping import Medium
     from bundler.domain.sources import IndexRef, ModelRef
     from bundler.domain.spec import Service
@@ -98,6 +99,9 @@ class CommandRunner(Protocol):
 
     def port_is_free(self, host: str, port: int) -> bool:
         """Whether nothing listens on `port` of an IP address of this host."""
+
+    def address_towards(self, host: str) -> str:
+        """This host's IP address on the way to another one; nothing is sent. Raises `ToolError`."""
 
 
 class ModelSource(Protocol):
@@ -275,13 +279,12 @@ class Install:
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """How to start one service."""
+    """How to start one service. The engine takes its clients' API key in the variable `key_variable`."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
     health_path: str = "/health"
     key_variable: str = ""
-    """Variable in which the engine takes the API key that it asks its clients for."""
 
 
 @dataclass(frozen=True)
@@ -302,10 +305,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Advice:
-    """What an engine adapter says of a situation: findings, and settings that are safe and needed.
-
-    `env` and `args` are added to the service's own, which win.
-    """
+    """Findings of a situation, and safe and needed settings, added to the service's own, which win."""
 
     findings: tuple[Finding, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
@@ -316,8 +316,8 @@ class Advice:
 class EngineAdapter(Protocol):
     """Turns settings into a command line, and judges them. Pure. Raises only `SpecError`."""
 
-    def plan(self, install: Install, service: Service) -> LaunchPlan:
-        """The command, the environment and the health address of a service."""
+    def plan(self, install: Install, service: Service, seat: Seat | None = None) -> LaunchPlan:
+        """The command, the environment and the health address of a service, or of a host's part of it."""
 
     def check(self, service: Service, version: str) -> None:
         """Refuse settings that this engine version cannot honour."""
