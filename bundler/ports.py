@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from bundler.domain.launching import Advice as Advice
+from bundler.domain.launching import Install as Install
+from bundler.domain.launching import LaunchPlan as LaunchPlan
+from bundler.domain.launching import Situation as Situation
 
 # For annotations alone: who only asks this host something loads no model of a bundle.
 if TYPE_CHECKING:
@@ -17,13 +22,10 @@ if TYPE_CHECKING:
 
     from bundler.domain.engine_facts import EngineFacts
     from bundler.domain.facts import AcceptanceRecord
-    from bundler.domain.findings import Finding
     from bundler.domain.host import Devices, Host
     from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
-    from bundler.domain.manifest import Entry
-    from bundler.domain.model_facts import ModelFacts
-    from bundler.domain.needs import Tool
     from bundler.domain.running import Running
+    from bundler.domain.seat import Seat
     from bundler.domain.shipping import Medium
     from bundler.domain.sources import IndexRef, ModelRef
     from bundler.domain.spec import Service
@@ -99,6 +101,9 @@ class CommandRunner(Protocol):
 
     def port_is_free(self, host: str, port: int) -> bool:
         """Whether nothing listens on `port` of an IP address of this host."""
+
+    def address_towards(self, host: str) -> str:
+        """This host's IP address on the way to another one; nothing is sent. Raises `ToolError`."""
 
 
 class ModelSource(Protocol):
@@ -261,63 +266,11 @@ class Verifier(Protocol):
         """The public key, PEM."""
 
 
-@dataclass(frozen=True)
-class Install:
-    """Where an installed release keeps what an engine needs; `shipped`: the manifest on a model file."""
-
-    python: Path
-    programs: tuple[Path, ...]
-    model: Path
-    model_files: tuple[str, ...]
-    cache_dir: Path
-    engine_version: str
-    distribution: str
-    shipped: Callable[[str], Entry] | None = None
-
-
-@dataclass(frozen=True)
-class LaunchPlan:
-    """How to start one service; `files` are small ones, and links, that must lie below `cache_dir`."""
-
-    argv: tuple[str, ...]
-    env: dict[str, str] = field(default_factory=dict)
-    health_path: str = "/health"
-    key_variable: str = ""
-    """Variable in which the engine takes the API key that it asks its clients for, if it asks."""
-    files: Mapping[Path, bytes | Path] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Situation:
-    """One service on its target, with all that the shipped bytes say about engine and model.
-
-    `engine` and `model` are None when they could not be read; `packages` is the engine's closure,
-    normalized name -> version.
-    """
-
-    service: Service
-    version: str
-    target: Target
-    packages: Mapping[str, str]
-    engine: EngineFacts | None
-    model: ModelFacts | None
-
-
-@dataclass(frozen=True)
-class Advice:
-    """Findings, and settings that are safe and needed: they are added to the service's own, which win."""
-
-    findings: tuple[Finding, ...] = ()
-    env: dict[str, str] = field(default_factory=dict)
-    args: tuple[str, ...] = ()
-    tools: tuple[Tool, ...] = ()
-
-
 class EngineAdapter(Protocol):
     """Turns settings into a command line, and judges them. Pure. Raises only `SpecError`."""
 
-    def plan(self, install: Install, service: Service) -> LaunchPlan:
-        """The command, the environment and the health address of a service."""
+    def plan(self, install: Install, service: Service, seat: Seat | None = None) -> LaunchPlan:
+        """The command, the environment and the health address of a service, or of a host's part of it."""
 
     def check(self, service: Service, version: str) -> None:
         """Refuse settings that this engine version cannot honour."""

@@ -132,6 +132,20 @@ class LocalProcesses:
                 return False
         return True
 
+    def address_towards(self, host: str) -> str:
+        """The address that the kernel would send from: a datagram socket that sends nothing."""
+        try:
+            found = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)
+            family, kind, _, _, address = found[0]
+            with socket.socket(family, kind) as probe:
+                probe.connect(address)
+                return str(probe.getsockname()[0])
+        except (OSError, UnicodeError) as cause:
+            raise ToolError(
+                f"{host}: no way to it from here: {getattr(cause, 'strerror', None) or cause}",
+                hint="Name the head by an address of the network that the nodes share.",
+            ) from cause
+
 
 def _merged(changes: Mapping[str, str | None]) -> dict[str, str]:
     merged = {**os.environ, **changes}

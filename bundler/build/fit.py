@@ -53,11 +53,15 @@ def fit(
 
 
 def gpus_of(service: Service, target: Target, engine: str) -> tuple[int, ...]:
-    """Indexes of the target's GPUs that the service takes: of vLLM the first `tensor_parallel`."""
+    """Indexes of a host's GPUs that the service takes: of vLLM the first that hold the model there."""
     count = sum(kind.count for kind in target.gpus)
     free = [index for index in (service.gpus or range(count)) if index < count]
-    wanted = runsettings.tensor_parallel(service) if engine == "vllm" else len(free)
+    wanted = max(_spread(service) // service.nodes, 1) if engine == "vllm" else len(free)
     return tuple(free[:wanted])
+
+
+def _spread(service: Service) -> int:
+    return runsettings.tensor_parallel(service) * runsettings.stages(service)
 
 
 def together(
@@ -121,14 +125,18 @@ def _place(
         of = runsettings.ollama if engine == "ollama" else runsettings.llamacpp
         return _Placed(service, model, engine, version, found, of(service, model))
     run = runsettings.vllm(service, model, found[0], version)
-    if run.numbers.tp != len(found):
-        raise Beyond(f"tensor_parallel {run.numbers.tp} needs as many GPUs, {len(found)} are there")
+    if _spread(service) != len(found) * service.nodes:
+        words = f"tensor_parallel {run.numbers.tp}"
+        if run.numbers.stages > 1:
+            words += f" x pipeline_parallel {run.numbers.stages}"
+        where = f"on each of {service.nodes} nodes" if service.nodes > 1 else "there"
+        raise Beyond(f"{words} needs as many GPUs, {len(found)} are {where}")
     return _Placed(service, model, engine, version, found, run)
 
 
 def _calculate(placed: _Placed, acceptance: Acceptance) -> Case:
     run, model = placed.run, placed.model
-    memory, gpus = _memory(placed), len(placed.kinds)
+    memory, gpus = _memory(placed), len(placed.kinds) * placed.service.nodes
     usable = int(overhead.visible(memory) * run.utilization)
     terms, host = _terms(placed)
     left = usable - sum(term.bytes for term in terms)
@@ -136,7 +144,7 @@ def _calculate(placed: _Placed, acceptance: Acceptance) -> Case:
         left = min(left, run.kv_bytes)
     room = _room(placed)
     limit = max(model.max_context or 0, run.context)
-    whole = replace(run.numbers, tp=1)
+    whole = replace(run.numbers, tp=1, stages=1)
     result = Fit(
         service=placed.service.name,
         model=model.name,
@@ -170,9 +178,7 @@ def _terms(placed: _Placed) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
     """What lies on each GPU beside the KV cache, and what lies in the host's RAM."""
     run, model, gpus = placed.run, placed.model, len(placed.kinds)
     if placed.engine == "vllm":
-        how = f"{model.weight_bytes} bytes of tensors" + (f" / {gpus} GPUs" if gpus > 1 else "")
-        weights = Term(name="weights", bytes=-(-model.weight_bytes // gpus), how=how)
-        return (weights, *overhead.vllm(model, run, placed.version)), ()
+        return (_weights(model, run), *overhead.vllm(model, run, placed.version)), ()
     above = int(model.weight_bytes * (1 - run.layers_on_gpu))
     experts = int(model.expert_bytes * run.layers_on_gpu * run.experts_on_cpu)
     there = max(model.weight_bytes - above - experts, 0)
@@ -186,6 +192,32 @@ def _terms(placed: _Placed) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
         words = f"{float(run.experts_on_cpu):.0%} of {model.expert_bytes} bytes of routed experts"
         host.append(Term(name="routed experts", bytes=experts, how=words))
     return (weights, *overhead.llamacpp(model, run)), tuple(host)
+
+
+def _weights(model: ModelFacts, run: Run) -> Term:
+    """Of the GPU with most of them.
+
+    Stages have whole layers, of which the largest one has the number rounded up
+    (vllm/distributed/utils.py, `get_pp_indices`). The first one holds the embedding table and the last
+    one the table of the output, which may be the same: they count as spread over the layers, and where a
+    model has few layers for its vocabulary, as the last stage's own.
+    """
+    tp, stages = run.numbers.tp, run.numbers.stages
+    if stages == 1:
+        how = f"{model.weight_bytes} bytes of tensors" + (f" / {tp} GPUs" if tp > 1 else "")
+        return Term(name="weights", bytes=-(-model.weight_bytes // tp), how=how)
+    layers = max(sum(group.layers for group in model.groups), 1)
+    if stages > layers:
+        raise Beyond(f"pipeline_parallel {stages} is more than its {layers} layers")
+    table = 2 * (model.vocab_size or 0) * (model.hidden_size or 0)
+    most = -(-layers // stages)
+    even = -(-model.weight_bytes * most // layers)
+    last = max(model.weight_bytes - 2 * table, 0) * (layers // stages) // layers + table
+    how = f"{model.weight_bytes} bytes of tensors x {most} of {layers} layers in the largest of {stages} stages"
+    if last > even:
+        how = f"{layers // stages} of {layers} layers and a table of {table} bytes in the last of {stages} stages"
+    shared = f" / {tp} GPUs" if tp > 1 else ""
+    return Term(name="weights", bytes=-(-max(even, last) // tp), how=how + shared)
 
 
 def _room(placed: _Placed) -> Room:

@@ -82,6 +82,9 @@ class Pool:
 def pool(model: ModelFacts, numbers: Numbers, in_flight: int, states: int, step: int = 16) -> Pool:
     """The blocks of vLLM for a model. `step` is the attention backend's smallest block, tokens.
 
+    Layers are grouped as those of the whole model; of each group a pipeline stage keeps its own, and the
+    stage with most of them bounds all (`get_kv_cache_configs`: the smallest number of blocks counts).
+
     Raises:
         ValueError: the KV-cache type is not known, or the model has no layers with a cache.
     """
@@ -97,7 +100,7 @@ def pool(model: ModelFacts, numbers: Numbers, in_flight: int, states: int, step:
     if not widest and not state:
         raise ValueError("the model has no layers that keep a cache")
     if all(group.kind in ("full", "mla") for group in kinds):
-        whole = sum(group.layers * tokens[id(group)] for group in attention)
+        whole = sum(-(-group.layers // numbers.stages) * tokens[id(group)] for group in attention)
         table = Table(1, attention[0].kind, _SMALLEST_BLOCK)
         return Pool(_SMALLEST_BLOCK * whole, (table,), in_flight, states)
     page = _page(widest, state, attention, step)
@@ -111,7 +114,7 @@ def pool(model: ModelFacts, numbers: Numbers, in_flight: int, states: int, step:
         )
         for group in kinds
     )
-    return Pool(layers * page, tables, in_flight, states)
+    return Pool(-(-layers // numbers.stages) * page, tables, in_flight, states)
 
 
 def _page(widest: int, state: int, attention: list[LayerGroup], step: int) -> int:

@@ -35,7 +35,7 @@ _STATE = {"float32": 4, "bfloat16": 2, "float16": 2}
 class Numbers:
     """The number formats of a cache, and among how many GPUs it is divided.
 
-    `conv` and `state` are bytes of an element of a linear layer's convolution and recurrent state.
+    `tp` GPUs share each layer, `stages` such groups of GPUs share the layers. `conv` and `state` are bytes of an element of a linear layer's convolution and recurrent state.
     """
 
     k: str = "auto"
@@ -43,6 +43,7 @@ class Numbers:
     state: int = 4
     conv: int = 2
     tp: int = 1
+    stages: int = 1
 
     @property
     def label(self) -> str:

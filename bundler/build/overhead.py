@@ -65,8 +65,8 @@ def vllm(model: ModelFacts, run: Run, version: str) -> tuple[Term, ...]:
         how = f"for up to {min(run.requests, most)} sequences; none with --enforce-eager"
         size = fixed + more * min(run.requests, most) // most
         terms.append(Term(name="CUDA graphs (estimate)", bytes=size, how=how))
-    if run.numbers.tp > 1:
-        how = f"NCCL and all-reduce buffers of {run.numbers.tp} GPUs"
+    if (gpus := run.numbers.tp * run.numbers.stages) > 1:
+        how = f"NCCL and all-reduce buffers of {gpus} GPUs"
         terms.append(Term(name="communication (estimate)", bytes=_COMMUNICATION, how=how))
     return tuple(terms)
 

@@ -11,7 +11,7 @@ https://github.com/ollama/ollama/blob/main/docs/faq.mdx .
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from bundler.build.kvcache import Numbers, known, state_size
@@ -26,8 +26,7 @@ _NUMBER = re.compile(r"([0-9]{1,12})([kKmM]?)")
 _SCALE = {"": 1, "k": 1000, "K": 1024, "m": 10**6, "M": 2**20}
 # Settings that change where weights or caches lie, in ways that are not calculated here.
 _BEYOND = (
-    "--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp", "--cpu-offload-gb", "--nnodes",
-    "--decode-context-parallel-size", "-dcp", "--prefill-context-parallel-size", "-pcp",
+    "--data-parallel-size", "-dp", "--cpu-offload-gb", "--nnodes", "-n", "--decode-context-parallel-size", "-dcp", "--prefill-context-parallel-size", "-pcp",
     "--offload-backend", "--tensor-split", "-ts", "--kv-cache-dtype-skip-layers",
 )  # fmt: skip
 # Beginnings of settings that choose which CUDA graphs are captured.
@@ -87,6 +86,13 @@ def tensor_parallel(service: Service) -> int:
     return asked or settings.tensor_parallel
 
 
+def stages(service: Service) -> int:
+    """Pipeline stages of vLLM; again an argument beats the spec's own key."""
+    settings = service.settings or Settings()
+    asked = _Args(settings.args).number("--pipeline-parallel-size", "-pp")
+    return asked or settings.pipeline_parallel
+
+
 def vllm(service: Service, model: ModelFacts, gpu: GpuModel, version: str) -> Run:
     """How vLLM would run the service on GPUs of that kind.
 
@@ -94,6 +100,8 @@ def vllm(service: Service, model: ModelFacts, gpu: GpuModel, version: str) -> Ru
         Beyond: it depends on what is not known.
     """
     settings, args = _read(service)
+    if "VLLM_PP_LAYER_PARTITION" in settings.env:
+        raise Beyond("VLLM_PP_LAYER_PARTITION is not calculated")
     now = release(version)
     large = gpu.memory_bytes >= _LARGE and "A100" not in gpu.name
     huge = gpu.memory_bytes >= _HUGE and now >= (0, 28)
@@ -110,7 +118,9 @@ def vllm(service: Service, model: ModelFacts, gpu: GpuModel, version: str) -> Ru
         context=_known_context(context),
         requests=requests,
         batch=batch,
-        numbers=_numbers(kv, kv, model, conv=2, tp=tensor_parallel(service)),
+        numbers=replace(
+            _numbers(kv, kv, model, conv=2, tp=tensor_parallel(service)), stages=stages(service)
+        ),
         utilization=utilization or (0.92 if now >= (0, 20) else 0.9),
         kv_bytes=args.number("--kv-cache-memory-bytes", "--kv-cache-memory"),
         eager=args.has("--enforce-eager"),

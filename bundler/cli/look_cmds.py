@@ -15,6 +15,7 @@ from bundler.errors import EXIT_FAIL, StateError, TrustError, disk_errors
 
 if TYPE_CHECKING:
     from bundler.deploy.root import Root
+    from bundler.domain.facts import ServiceState
     from bundler.domain.manifest import VerifiedManifest
 
 
@@ -51,7 +52,7 @@ def status(root: RootOption = None, json: JsonOption = False) -> None:
             "bundle_id": state.bundle_id,
             "pid": state.pid,
             "url": state.url,
-            "state": _service_state(launcher.alive(state), state.ready_after_s),
+            "state": _service_state(launcher.alive(state), state),
         }
         for state in launcher.states()
     ]
@@ -93,10 +94,12 @@ def _refused(root: Root, verified: VerifiedManifest) -> str:
     return ""
 
 
-def _service_state(alive: bool, ready_after_s: float | None) -> str:
+def _service_state(alive: bool, state: ServiceState) -> str:
     if not alive:
         return "died"
-    return "ready" if ready_after_s is not None else "starting"
+    if state.node:
+        return f"node {state.node}"
+    return "ready" if state.ready_after_s is not None else "starting"
 
 
 def logs(

@@ -26,9 +26,24 @@ def run(
         bool,
         typer.Option("--any-gpu", help="Take the GPUs that are given, not those of the spec."),
     ] = False,
+    over: Annotated[
+        Literal["native", "ray", "ray-node"] | None,
+        typer.Option(
+            "--over", help="One of several nodes: how they meet, and as what (see export)."
+        ),
+    ] = None,
+    node: Annotated[
+        int, typer.Option("--node", min=0, help="Which of the nodes this is; 0 is the head.")
+    ] = 0,
+    head: Annotated[str, typer.Option("--head", help="Address of the head.")] = "",
+    head_port: Annotated[
+        int | None,
+        typer.Option("--head-port", min=1, max=65535, help="Where it waits for the others."),
+    ] = None,
 ) -> None:
     """Become the engine of one service, for systemd or a container: same settings, caches and key as `start`."""
-    from bundler.deploy.foreground import run_here
+    from bundler.deploy.foreground import find_seat, run_here
+    from bundler.deploy.multinode import PORTS
     from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
@@ -40,12 +55,19 @@ def run(
         action.detail = service
         # What was revoked since it was installed does not start again.
         action.about(open_imported(place, record.bundle_id, wiring.gate()))
-    run_here(launcher, folder, record, service, to_log=to_log, any_gpu=any_gpu)
+    seat = None
+    if over is not None:
+        port = head_port or PORTS["native" if over == "native" else "ray"]
+        seat = find_seat(launcher.runner, over, node, head, port)
+    run_here(launcher, folder, record, service, to_log=to_log, any_gpu=any_gpu, seat=seat)
 
 
 def export(
     form: Annotated[
-        Literal["systemd", "ansible", "k8s"], typer.Option("--format", help="What to write.")
+        Literal["systemd", "ansible", "k8s", "multinode", "ray"],
+        typer.Option(
+            "--format", help="What to write; multinode: vLLM's own way over several hosts."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder to write to.")],
     root: RootOption = None,
@@ -62,9 +84,13 @@ def export(
     namespace: Annotated[
         str, typer.Option("--namespace", help="k8s: where the objects go.")
     ] = "default",
+    over: Annotated[
+        Literal["native", "ray"],
+        typer.Option("--over", help="k8s: how the nodes of a service meet that spans several."),
+    ] = "native",
     json: JsonOption = False,
 ) -> None:
-    """Write the current release for another tool: systemd, Ansible (many hosts), Kubernetes.
+    """Write the current release for another tool: systemd, Ansible (many hosts), Kubernetes, vLLM over several nodes.
 
     What an operator fills in (environment files, inventory, variables) is not overwritten when it is there.
     """
@@ -81,7 +107,13 @@ def export(
     elif form == "k8s":
         if not image:
             raise typer.BadParameter("--format k8s needs --image")
-        made = exporting.k8s(place, record, out.absolute(), image=image, namespace=namespace)
+        made = exporting.k8s(
+            place, record, out.absolute(), image=image, namespace=namespace, way=over
+        )
+    elif form in ("multinode", "ray"):
+        engine = wiring.ENGINES[record.engine_name]()
+        way: Literal["native", "ray"] = "ray" if form == "ray" else "native"
+        made = exporting.multinode(place, record, out.absolute(), engine, way)
     else:
         user = run_as or getpass.getuser()
         made = exporting.systemd(place, record, out.absolute(), user=user, own=user_manager)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -20,10 +20,15 @@ from bundler.deploy.removing import remove_tree
 from bundler.deploy.root import Root
 from bundler.deploy.switching import waits_for_its_place
 from bundler.deploy.trustroot import Gate, open_record
+from bundler.errors import disk_errors
 from bundler.format.atomic import left_behind
 from bundler.format.blocks import content_id
 
-Kind = Literal["release", "object", "partial", "runtime", "temporary"]
+Kind = Literal["release", "object", "partial", "tool", "runtime", "temporary"]
+# Of a bundle's SHA-256, in its id and in the name of its tool.
+_DIGITS = 12
+# The launcher is five lines of text; more is somebody's own.
+_LAUNCHER_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,9 @@ class Collector:
     def _candidates(self) -> Iterator[tuple[Path, Kind, str]]:
         yield from self._releases()
         yield from self._stored()
-        yield from self._runtimes()
+        tools = dict(self._tools())
+        yield from ((folder, "tool", why) for folder, why in tools.items())
+        yield from self._runtimes(tools)
         for path in self._temporary():
             yield path, "temporary", "left behind by a command that was killed"
 
@@ -92,11 +99,40 @@ class Collector:
             if path.name.removesuffix(".blocks") not in named:
                 yield path, "partial", "on its way in for no imported bundle"
 
-    def _runtimes(self) -> Iterator[tuple[Path, Kind, str]]:
-        """Unpacked Pythons on which neither a release nor the tool itself runs."""
+    def _tools(self) -> Iterator[tuple[Path, str]]:
+        """What the bootstrap installed from bundles that are gone. It names the folders by their digests.
+
+        The one that runs this stays, and the one that `bin/airbundle` starts, whatever name the root had then. A
+        half installed one stays as well: the bootstrap goes on from it.
+        """
+        launcher = self.root.path / "bin" / "airbundle"
+        started = os.path.realpath(launcher) + os.sep
+        with disk_errors("reading", launcher):
+            if launcher.exists():
+                with launcher.open("rb") as file:
+                    started += os.fsdecode(file.read(_LAUNCHER_BYTES))
+        names = [folder.name for folder in self.root.bundles()]
+        names += [one.bundle_id for one in releases(self.root)]
+        kept = {name[-_DIGITS:] for name in names}
+        for folder in sorted(self.root.path.glob("tool/*/")):
+            half = folder.with_name(f"{folder.name}.partial")
+            used = Path(os.path.realpath(sys.prefix)).is_relative_to(os.path.realpath(folder))
+            used = used or f"tool/{folder.name}/" in started
+            if folder.suffix == ".partial":
+                if folder.with_suffix("").joinpath("complete").exists():
+                    yield folder, "half installed"
+            elif folder.name not in kept and not used and not half.exists():
+                yield folder, "came with a bundle that is no longer here"
+
+    def _runtimes(self, tools: Collection[Path]) -> Iterator[tuple[Path, Kind, str]]:
+        """Unpacked Pythons on which neither a release nor a tool runs that stays."""
         places = [*self.root.releases.glob("*"), *self.root.again("").glob("*")]
         pythons = [place / "venv/bin/python" for place in places]
-        pythons += self.root.path.glob("tool/*/venv/bin/python")
+        pythons += [
+            folder / "venv/bin/python"
+            for folder in self.root.path.glob("tool/*")
+            if folder not in tools
+        ]
         used = {Path(os.path.realpath(python)) for python in pythons}
         used.add(Path(os.path.realpath(sys.executable)))
         for folder in sorted(self.root.runtime("").glob("*")):

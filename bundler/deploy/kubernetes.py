@@ -1,4 +1,4 @@
-"""A release's services as Kubernetes objects: a Deployment and a Service for each.
+"""A release's services as Kubernetes objects: a Deployment and a Service for each, a LeaderWorkerSet where it spans nodes.
 
 The pods run `airbundle run` from the root on their node, so any glibc image does, and nothing is pulled but that. GPUs are
 handed out by the device plugin (https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/), hence not pinned by index. Fields:
@@ -14,7 +14,9 @@ from typing import Any
 
 import yaml
 
-from bundler.domain.spec import Service, Settings
+from bundler.deploy.leaderworker import API, leader_selector, leader_worker_set
+from bundler.domain.seat import Way
+from bundler.domain.spec import Service
 from bundler.errors import StateError
 
 _HEAD = """\
@@ -30,7 +32,14 @@ _START = {"periodSeconds": 10, "failureThreshold": 180}
 
 
 def kubernetes_files(
-    root: Path, services: tuple[Service, ...], *, image: str, namespace: str, engine: str = ""
+    root: Path,
+    services: tuple[Service, ...],
+    *,
+    image: str,
+    namespace: str,
+    way: Way,
+    ray: Path,
+    engine: str = "",
 ) -> dict[str, str]:
     """File name -> text: one file of objects for each service.
 
@@ -39,6 +48,8 @@ def kubernetes_files(
         services: of the release in use.
         image: a container image with glibc that the cluster can have, such as one of its own registry.
         namespace: where the objects go.
+        way: how the nodes of a service meet that spans several.
+        ray: Ray's program below the root.
         engine: its name; Ollama is healthy at another address than the others.
 
     Raises:
@@ -53,16 +64,28 @@ def kubernetes_files(
             )
         name = _object_name(service.name)
         labels = {_LABEL: name, "app.kubernetes.io/managed-by": "airbundle"}
-        objects = [
-            _object("apps/v1", "Deployment", name, namespace, labels, {
+        pod, selector = _pod(root, service, image, engine), {_LABEL: name}
+        if service.nodes > 1:
+            # Its pods and their host names carry numbers after the name.
+            name = name[:50].rstrip("-")
+            labels[_LABEL] = name
+            spec = leader_worker_set(root, service, way, ray, name, labels, pod)
+            server = _object(API, "LeaderWorkerSet", name, namespace, labels, spec)
+            selector = leader_selector(name)
+        else:
+            server = _object("apps/v1", "Deployment", name, namespace, labels, {
                 "replicas": 1,
                 # Two engines do not share a GPU: the old one ends first.
                 "strategy": {"type": "Recreate"},
-                "selector": {"matchLabels": {_LABEL: name}},
-                "template": {"metadata": {"labels": labels}, "spec": _pod(root, service, image, engine)},
-            }),
-            _object("v1", "Service", name, namespace, labels, {
-                "selector": {_LABEL: name},
+                "selector": {"matchLabels": selector},
+                "template": {"metadata": {"labels": labels}, "spec": pod},
+            })  # fmt: skip
+        # The controller has a Service of the set's name for itself, without an address.
+        front = f"{name}-api" if service.nodes > 1 else name
+        objects = [
+            server,
+            _object("v1", "Service", front, namespace, labels, {
+                "selector": selector,
                 "ports": [{"name": "http", "port": service.port, "targetPort": "http"}],
             }),
         ]  # fmt: skip
@@ -83,8 +106,7 @@ def _object(
 
 
 def _pod(root: Path, service: Service, image: str, engine: str) -> dict[str, Any]:
-    settings = service.settings or Settings()
-    gpus = max(settings.tensor_parallel, len(service.gpus), 1)
+    gpus = max(service.gpus_per_node, len(service.gpus))
     health = {"httpGet": {"path": _HEALTH.get(engine, "/health"), "port": "http"}}
     owner = root.stat() if root.exists() else os.stat_result((0,) * 10)
     return {

@@ -15,7 +15,9 @@ from bundler.deploy.enginelog import first_words, last_words, telling_line
 from bundler.deploy.preparing import Start, prepare
 from bundler.deploy.root import Root
 from bundler.domain.facts import ReleaseRecord, ServiceState
+from bundler.domain.names import at_port
 from bundler.domain.running import Running
+from bundler.domain.seat import Seat
 from bundler.domain.spec import Service
 from bundler.errors import EngineError, FormatError, PortInUseError, StateError, disk_errors
 from bundler.format.codec import from_bytes, to_bytes
@@ -76,6 +78,12 @@ class Launcher:
     def _spawn_all(self, folder: Path, record: ReleaseRecord) -> list[ServiceState]:
         left = {state.service: state for state in self.living()}
         wanted = [left.get(service.name) for service in record.services]
+        for there in left.values():
+            if there.node:
+                raise StateError(
+                    f"{there.service}: node {there.node} of several runs here; its head answers: {there.url}",
+                    hint="Run `airbundle start` on the head, which waits until it has answered.",
+                )
         complete = all(state and state.ready_after_s is not None for state in wanted)
         for service, state in zip(record.services, wanted, strict=True):
             adopted = state is not None and not complete and self._may_adopt(state, record)
@@ -177,6 +185,12 @@ class Launcher:
         return True
 
     def _spawn(self, folder: Path, record: ReleaseRecord, service: Service) -> ServiceState:
+        if service.nodes > 1:
+            raise StateError(
+                f"{service.name}: spans {service.nodes} nodes, and `start` is for one",
+                hint="Write what each of them runs: airbundle export --format multinode (or ray, k8s)"
+                " --root ROOT --out DIR",
+            )
         start = prepare(self.root, folder, record, service, self.engines[record.engine_name]())
         states: list[ServiceState] = []
 
@@ -193,8 +207,12 @@ class Launcher:
             raise
         return states[0]
 
-    def state_of(self, start: Start, record: ReleaseRecord, pid: int) -> ServiceState:
+    def state_of(
+        self, start: Start, record: ReleaseRecord, pid: int, seat: Seat | None = None
+    ) -> ServiceState:
         """The record of a process that was started so."""
+        service = start.service
+        away = f"http://{at_port(seat.head, service.port)}" if seat and seat.rank else service.url
         return ServiceState(
             service=start.service.name,
             bundle_id=record.bundle_id,
@@ -203,10 +221,11 @@ class Launcher:
             boot=self.runner.boot(),
             health_path=start.plan.health_path,
             port=start.service.port,
-            url=start.service.url,
+            url=away,
             argv=start.plan.argv,
             env=start.plan.env,
             started=self.clock.now(),
+            node=seat.rank if seat else 0,
         )
 
     def running(self, state: ServiceState, engine: EngineAdapter) -> Running:

@@ -37,11 +37,9 @@ class Case:
     own_ports: frozenset[int] = frozenset()
 
     @property
-    def tensor_parallel(self) -> int:
-        """Most GPUs that share one model."""
-        return max(
-            (s.settings.tensor_parallel for s in self.manifest.services if s.settings), default=1
-        )
+    def gpus_of_a_service(self) -> int:
+        """Most GPUs of one host that share one model."""
+        return max((service.gpus_per_node for service in self.manifest.services), default=1)
 
     @property
     def wants_gpu(self) -> bool:
@@ -160,7 +158,7 @@ def _memory(case: Case) -> Iterator[Row]:
         yield Row(name="memory", state="ok" if has >= need else low, found=human(has) + limit,
                   wanted=human(need),
                   fix="" if has >= need else "Stop what holds memory, or raise the limit.")  # fmt: skip
-    if case.tensor_parallel > 1:
+    if case.gpus_of_a_service > 1:
         yield _shm(host)
     for name, least in (("nofile", _FILES), ("memlock", 2**16)):
         if name in host.limits:

@@ -57,11 +57,12 @@ def _driver(devices: Devices, driver: str, cuda: str) -> Iterator[Row]:
 
 def _kinds(devices: Devices, services: Sequence[Service], expected: Sequence[Gpu]) -> Iterator[Row]:
     named = {number for service in services for number in service.gpus}
-    parallel = max((s.settings.tensor_parallel for s in services if s.settings), default=1)
+    parallel = max((service.gpus_per_node for service in services), default=1)
     need = max(sum(one.count for one in expected), max(named, default=-1) + 1, parallel)
     has = len(devices.gpus)
     yield Row(name="GPU count", state="ok" if has >= need else "fail", found=str(has), wanted=str(need),
-              fix="" if has >= need else "Add GPUs, or lower tensor_parallel and services[].gpus.")  # fmt: skip
+              fix="" if has >= need else "Add GPUs, or lower tensor_parallel, pipeline_parallel and"
+              " services[].gpus.")  # fmt: skip
     for one in expected:
         known = gpu(one.model)
         same = [g for g in devices.gpus if _is(g, one.model)]
@@ -143,8 +144,7 @@ def _memory(
 ) -> Iterator[Row]:
     by_index = {one.index: one for one in devices.gpus}
     for service in services:
-        parallel = service.settings.tensor_parallel if service.settings else 1
-        chosen = service.gpus or tuple(sorted(by_index))[:parallel]
+        chosen = service.gpus or tuple(sorted(by_index))[: service.gpus_per_node]
         share = (service.settings.gpu_memory_utilization if service.settings else None) or _SHARE
         for index in chosen:
             one = by_index.get(index)
@@ -182,7 +182,7 @@ def _make_room(one: GpuState) -> str:
 
 def _links(devices: Devices, services: Sequence[Service]) -> Iterator[Row]:
     for service in services:
-        parallel = service.settings.tensor_parallel if service.settings else 1
+        parallel = service.gpus_per_node
         if parallel < 2:
             continue
         chosen = service.gpus or tuple(range(parallel))
@@ -202,7 +202,7 @@ def _links(devices: Devices, services: Sequence[Service]) -> Iterator[Row]:
         due = any((known := gpu(one.name)) is not None and known.link == "nvlink" for one in group)
         if apart:
             yield Row(name=name, state="warn", found=f"no direct access: {', '.join(apart)}",
-                      fix="Tensor parallel goes through host memory: check IOMMU/ACS and the topology"
+                      fix="What the GPUs share goes through host memory: check IOMMU/ACS and the topology"
                       " (nvidia-smi topo -m).")  # fmt: skip
         elif due and not bridged:
             yield Row(name=name, state="warn", found="PCIe, although these modules have NVLink",

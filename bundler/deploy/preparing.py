@@ -12,6 +12,7 @@ from bundler.deploy.apikeys import make_key
 from bundler.deploy.root import Root
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.manifest import Entry
+from bundler.domain.seat import Seat
 from bundler.domain.spec import Service
 from bundler.errors import StateError, disk_errors
 from bundler.format import layout
@@ -20,8 +21,12 @@ from bundler.ports import EngineAdapter, Install, LaunchPlan
 
 # What an engine may inherit. Proxies, pip, uv, Python and Hub settings of the operator's shell stay
 # out: they make a service work here today and fail at the next boot.
-_INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME")
-_INHERITED_PREFIXES = ("CUDA_", "NVIDIA_", "NCCL_", "LD_LIBRARY_PATH", "OMP_", "VK_", "OPENBLAS_")
+_INHERITED = (
+    "PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH",
+)  # fmt: skip
+_INHERITED_PREFIXES = (
+    "CUDA_", "NVIDIA_", "NCCL_", "GLOO_", "UCX_", "LD_LIBRARY_PATH", "OMP_", "VK_", "OPENBLAS_",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ def prepare(
     engine: EngineAdapter,
     *,
     any_gpu: bool = False,
+    seat: Seat | None = None,
 ) -> Start:
     """Plan it, and make its folders, an empty log and, where it needs one, its API key.
 
@@ -54,17 +60,18 @@ def prepare(
         service: one of its services.
         engine: the adapter of its engine.
         any_gpu: take the GPUs that this process is given rather than those that the spec names.
+        seat: this host's place when several serve together.
 
     Raises:
         SpecError: the engine cannot run it so.
         StateError, FormatError: the bundle's manifest is not what the release was made from.
         SpaceError, FileAccessError: of the disk.
     """
-    plan = _plan(root, folder, record, service, engine)
+    plan = planned(root, folder, record, service, engine, seat)
     if service.gpus and not any_gpu:
         visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, service.gpus))}
         plan = replace(plan, env={**visible, **plan.env})
-    log = root.log(service.name)
+    log = root.log(f"{service.name}-ray" if seat and seat.way == "ray-node" else service.name)
     root.make(log.parent)
     with disk_errors("writing", log):
         log.write_bytes(b"")
@@ -73,7 +80,7 @@ def prepare(
     _place(root, plan)
     root.make(root.state(service.name).parent)
     # For the engine's environment alone: what is recorded ends in receipts.
-    asks = service.guarded and plan.key_variable
+    asks = service.guarded and plan.key_variable and (seat is None or seat.serves)
     key = {plan.key_variable: make_key(root, service)} if asks else {}
     return Start(service, plan, {**inherited(), **plan.env, **key}, log)
 
@@ -115,9 +122,19 @@ def _shipped(root: Root, record: ReleaseRecord, service: Service) -> Callable[[s
     return of
 
 
-def _plan(
-    root: Root, folder: Path, record: ReleaseRecord, service: Service, engine: EngineAdapter
+def planned(
+    root: Root,
+    folder: Path,
+    record: ReleaseRecord,
+    service: Service,
+    engine: EngineAdapter,
+    seat: Seat | None = None,
 ) -> LaunchPlan:
+    """What `prepare` would run; nothing is made.
+
+    Raises:
+        SpecError: the engine cannot run it so.
+    """
     model = folder / "models" / service.model
     install = Install(
         python=folder / record.python,
@@ -131,7 +148,7 @@ def _plan(
         distribution=record.engine_name,
         shipped=_shipped(root, record, service),
     )
-    return engine.plan(install, service)
+    return engine.plan(install, service, seat)
 
 
 def inherited() -> dict[str, str]:

@@ -65,7 +65,7 @@ WantedBy={target}
 """
 _ENV = """\
 # Environment of {name}, read by systemd. What is passed on to the engine: PATH, LANG, TZ, TMPDIR and the variables that
-# begin with CUDA_, NVIDIA_, NCCL_, OMP_, VK_, OPENBLAS_, and LD_LIBRARY_PATH. Settings of the engine belong into the
+# begin with CUDA_, NVIDIA_, NCCL_, GLOO_, UCX_, OMP_, VK_, OPENBLAS_, and LD_LIBRARY_PATH. Settings of the engine belong into the
 # bundle's spec: there they are signed.
 #NCCL_SOCKET_IFNAME=eth0
 """

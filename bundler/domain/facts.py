@@ -51,6 +51,9 @@ class ServiceState(Record):
     ready_after_s: float | None = Field(None, description="Seconds until a real completion.")
     first_completion: str = Field("", description="The text that made it ready.")
     running: Running | None = Field(None, description="Which kernels it said that it runs.")
+    node: int = Field(
+        0, description="Of several hosts that serve together: 0 is the one that answers."
+    )
 
 
 class RequestSample(Record):

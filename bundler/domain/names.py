@@ -78,3 +78,8 @@ def refuse_twins(what: str, names: Iterable[str]) -> None:
 
 def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
+
+
+def at_port(host: str, port: int) -> str:
+    """`host:port`, an IPv6 address in brackets (RFC 3986)."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

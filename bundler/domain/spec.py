@@ -39,6 +39,12 @@ class Settings(Record):
         description="Requests that run at once (vLLM sequences, llama.cpp slots, Ollama's parallel requests).",
     )
     tensor_parallel: int = Field(1, ge=1, description="GPUs that share one model.")
+    pipeline_parallel: int = Field(
+        1,
+        ge=1,
+        le=1024,
+        description="Stages that the model's layers are spread over, each on `tensor_parallel` GPUs (vLLM).",
+    )
     gpu_memory_utilization: float | None = Field(
         None, gt=0, le=1, description="Share of GPU memory that vLLM takes."
     )
@@ -106,7 +112,25 @@ class Service(Record):
     gpus: tuple[Annotated[int, Field(ge=0, le=1023)], ...] = Field(
         (), max_length=64, description="GPU indexes it may use; all when empty."
     )
+    nodes: int = Field(
+        1,
+        ge=1,
+        le=1024,
+        description="Hosts that serve it together (vLLM); each has tensor_parallel x pipeline_parallel"
+        " / nodes GPUs for it. More than one is started by what `airbundle export` writes.",
+    )
     settings: Settings | None = Field(None, description="In place of the common `settings`.")
+
+    @property
+    def spread(self) -> int:
+        """GPUs that hold one copy of the model, on all nodes together."""
+        settings = self.settings or Settings()
+        return settings.tensor_parallel * settings.pipeline_parallel
+
+    @property
+    def gpus_per_node(self) -> int:
+        """GPUs that hold a part of the model on each host."""
+        return max(self.spread // self.nodes, 1)
 
     @field_validator("host")
     @classmethod
@@ -321,6 +345,30 @@ class BundleSpec(Record):
                 raise ValueError(
                     f"services: {service.name} serves {service.model}, which is not a model here"
                     f" ({', '.join(labels)})"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _nodes_share_evenly(self) -> "BundleSpec":
+        """As `vllm serve --nnodes` asks for (vllm/engine/arg_utils.py)."""
+        for service in self.resolved_services():
+            if service.nodes == 1:
+                continue
+            if self.engine.name != "vllm":
+                raise ValueError(
+                    f"services: {service.name} has nodes {service.nodes}, and {self.engine.name} runs on"
+                    " one host; only vllm spreads a model over several"
+                )
+            if service.spread % service.nodes:
+                raise ValueError(
+                    f"services: {service.name} has nodes {service.nodes}, which does not divide"
+                    f" tensor_parallel x pipeline_parallel = {service.spread}; set them to GPUs of a"
+                    " node and number of nodes"
+                )
+            if service.gpus and len(service.gpus) != service.gpus_per_node:
+                raise ValueError(
+                    f"services: {service.name} names {len(service.gpus)} gpus, and"
+                    f" {service.gpus_per_node} on each of its {service.nodes} nodes hold the model"
                 )
         return self
 

@@ -44,6 +44,9 @@ class SmallBundle:
     sealable: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
     services: tuple[dict[str, Any], ...] = ()
+    engine: str = "llama.cpp"
+    ray: bool = False
+    waived: tuple[str, ...] = ()
 
     @property
     def out(self) -> Path:
@@ -66,13 +69,16 @@ class SmallBundle:
                 "models": [{"source": "local", "name": "toy", "path": "model"}],
                 "files": self.files,
                 "engine": {
-                    "name": "llama.cpp",
+                    "name": self.engine,
                     "version": "1.0",
                     "package": "toy-engine",
                     "exclude": self.exclude,
                 },
                 "settings": {"args": self.args, "max_num_seqs": 8, **self.settings},
                 "services": self.services or [{"name": "toy", "model": "toy", "port": self.port}],
+                "waivers": [
+                    {"code": code, "reason": "a stand-in for the engine"} for code in self.waived
+                ],
                 "volumes": {
                     "size": self.volume_size,
                     "parity": self.parity,
@@ -104,11 +110,28 @@ class SmallBundle:
             {"toy_engine.py": TOY.read_bytes()},
             {"llama-server-toy": "toy_engine:main"},
             requires=("toy-dependency",),
-        )
+        ) if self.engine == "llama.cpp" else self._toy_vllm(wheels)
         make_wheel(wheels, "toy-dependency", "2.0", {"toy_dependency.py": b"X = 1\n"})
         make_wheel(wheels, "uv", "0.0.1", {"uv_stand_in.py": b""})
         if not self.private.exists():
             wiring.generate_keys(self.private, self.public)
+
+    def _toy_vllm(self, wheels: Path) -> Path:
+        run = b"from toy_vllm import vllm\nvllm()\n"
+        return make_wheel(
+            wheels,
+            "toy-engine",
+            "1.0",
+            {
+                "toy_engine.py": TOY.read_bytes(),
+                "toy_vllm.py": TOY.with_name("toy_vllm.py").read_bytes(),
+                "vllm/model_executor/models/registry.py": b"_TEXT_MODELS: dict = {}\n",
+                "vllm/entrypoints/openai/api_server.py": run,
+                "vllm/entrypoints/cli/main.py": run,
+            },
+            {"ray": "toy_vllm:ray"} if self.ray else None,
+            requires=("toy-dependency",),
+        )
 
     def tools(self, resolver: FolderResolver | None = None) -> BuildTools:
         wheels = self.folder / "wheels"
@@ -125,7 +148,7 @@ class SmallBundle:
             resolver=resolver or FolderResolver(closure),
             downloader=HttpDownloader(HostIndex()),
             form=wiring.volume_format(),
-            engine=wiring.ENGINES["llama.cpp"](),
+            engine=wiring.ENGINES[self.engine](),
             wheels=wiring.wheel_reader(HostIndex(), store.file),
             store=store,
             clock=FixedClock(),

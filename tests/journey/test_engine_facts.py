@@ -26,6 +26,7 @@ USUAL = {
     "--tool-call-parser", "--enable-auto-tool-choice", "--reasoning-parser", "--limit-mm-per-prompt",
     "--enable-lora", "--lora-modules", "--max-loras", "--speculative-config", "--compilation-config",
     "--data-parallel-size", "--enable-expert-parallel", "--distributed-executor-backend",
+    "--nnodes", "--node-rank", "--master-addr", "--master-port", "--headless",
     "--disable-log-stats", "--root-path", "--ssl-keyfile", "--hf-overrides", "--block-size",
 }  # fmt: skip
 

@@ -406,6 +406,50 @@ def test_gc_finds_what_killed_commands_left_and_nothing_that_is_needed(site: Any
     assert answers(here)
 
 
+def test_gc_frees_tools_of_bundles_that_are_gone(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the bootstrap leaves them: a folder for each bundle it was run from, and a launcher of the last."""
+    here, before, after = pair(site, serve=False)
+    root = here.root
+    tools = {name: root / "tool" / (name * 12)[:12] for name in ("a", "b", "c", "d", "e")}
+    tools["imported"], tools["installed"] = (root / "tool" / one[-12:] for one in (after, before))
+    runtime = root / "runtime" / "0123456789ab"
+    (runtime / "bin").mkdir(parents=True)
+    (runtime / "bin" / "python3").write_bytes(b"python" * 1000)
+    for folder in tools.values():
+        (folder / "venv" / "bin").mkdir(parents=True)
+        (folder / "venv" / "bin" / "airbundle").write_bytes(b"tool" * 1000)
+        (folder / "complete").write_text(folder.name)
+    (tools["a"] / "venv" / "bin" / "python").symlink_to(runtime / "bin" / "python3")
+    (root / "bin").mkdir(exist_ok=True)
+    # The root had another name when it was written.
+    started = f"/elsewhere/tool/{tools['b'].name}/venv/bin/airbundle"
+    (root / "bin" / "airbundle").write_text(f'#!/bin/sh\nexec {started} "$@"\n')
+    monkeypatch.setattr("sys.prefix", str(tools["c"] / "venv"))
+    # The bootstrap was killed before it had finished, and after.
+    (tools["d"] / "complete").unlink()
+    (root / "tool" / f"{tools['d'].name}.partial").mkdir()
+    (root / "tool" / f"{tools['e'].name}.partial").mkdir()
+    (root / "tool" / ".lock").touch()
+    shown = here.json("gc")
+    wanted = [
+        ("runtime", runtime), ("tool", tools["a"]),
+        ("tool", root / "tool" / f"{tools['e'].name}.partial"),
+    ]  # fmt: skip
+    assert sorted((one["kind"], Path(one["path"])) for one in shown["found"]) == wanted
+    size = tree(root)
+    here.do("gc", "--yes")
+    assert tree(root) == size - shown["bytes"]
+    assert not tools.pop("a").exists()
+    # Now that its bootstrap is not to be continued, nothing holds the last one.
+    assert [one["path"] for one in here.json("gc")["found"]] == [str(tools.pop("e"))]
+    here.do("gc", "--yes")
+    assert all(folder.is_dir() for folder in tools.values())
+    monkeypatch.undo()
+    assert [one["path"] for one in here.json("gc")["found"]] == [str(tools["c"])]
+
+
 def test_an_interrupted_import_is_no_garbage(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     here = site()
 

@@ -18,6 +18,7 @@ from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.findings import Finding, Level
 from bundler.domain.model_facts import ModelFacts
 from bundler.domain.running import Running
+from bundler.domain.seat import Seat
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
 from bundler.format.llamalog import read_log
@@ -51,9 +52,11 @@ _CACHES = {"HOME": "home", "XDG_CACHE_HOME": "xdg", "LLAMA_CACHE": "llama"}
 class LlamaCppEngine:
     """Command line and environment of llama-server."""
 
-    def plan(self, install: Install, service: Service) -> LaunchPlan:
+    def plan(self, install: Install, service: Service, seat: Seat | None = None) -> LaunchPlan:
         """Start the OpenAI-compatible server."""
         self.check(service, install.engine_version)
+        if seat is not None:
+            raise SpecError(f"{service.name}: llama.cpp runs on one host")
         settings = service.settings or Settings()
         slots = settings.max_num_seqs or 1
         argv = [
@@ -231,6 +234,14 @@ def _ignored(service: Service, model: ModelFacts | None) -> Iterator[Finding]:
             service.name,
             f"settings.cpu_moe_layers: {model.name} is a dense model, which has no experts to move",
             fix="Use settings.gpu_layers, which moves whole layers.",
+        )
+    if settings.pipeline_parallel > 1:
+        yield finding(
+            "setting-ignored",
+            service.name,
+            "settings.pipeline_parallel: llama.cpp spreads layers over the GPUs by itself"
+            " (--split-mode layer)",
+            fix="Leave pipeline_parallel out.",
         )
 
 

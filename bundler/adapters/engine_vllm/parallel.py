@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bundler.adapters.engine_vllm import history
 from bundler.adapters.engine_vllm.case import Case
+from bundler.adapters.engine_vllm.nodes import NATIVE
 from bundler.domain.catalogue import finding
 from bundler.domain.findings import Finding
 from bundler.domain.gpus import gpu
@@ -19,6 +21,8 @@ _REFUSES_CUT_BLOCKS = (0, 26, 0)
 def judge(case: Case) -> Iterator[Finding]:
     """What cannot be shared like that, or not on those GPUs."""
     yield from _there(case)
+    yield from _stages(case)
+    yield from _nodes(case)
     if case.model is not None:
         yield from _divides(case)
         yield from _format(case)
@@ -42,16 +46,50 @@ def _there(case: Case) -> Iterator[Finding]:
             f"services[].gpus {beyond[0]}: the target has {total}, counted from 0",
         )
         return
-    stages = case.number("--pipeline-parallel-size") or 1
-    hosts = case.number("--nnodes") or 1
-    wanted, there = case.tensor_parallel * stages, len(service.gpus) or total
+    hosts = service.nodes if service.nodes > 1 else case.number("--nnodes") or 1
+    wanted, there = case.tensor_parallel * case.stages, len(service.gpus) or total
     if wanted > there * hosts:
         yield case.finding(
             "tensor-parallel",
             f"tensor_parallel {case.tensor_parallel}"
-            + (f" x pipeline stages {stages}" if stages > 1 else "")
-            + f": {wanted} GPUs are needed, the service has {there}",
+            + (f" x pipeline stages {case.stages}" if case.stages > 1 else "")
+            + f": {wanted} GPUs are needed, the service has {there}"
+            + (f" on each of {hosts} nodes" if hosts > 1 else ""),
         )
+
+
+def _stages(case: Case) -> Iterator[Finding]:
+    """A stage without a layer is refused at the start (vllm/distributed/utils.py, `get_pp_indices`)."""
+    layers = sum(group.layers for group in case.model.groups) if case.model else 0
+    if layers and case.stages > layers:
+        yield case.finding(
+            "tensor-parallel",
+            f"pipeline_parallel {case.stages}: more stages than the model has layers ({layers})",
+            fix="Choose a smaller pipeline_parallel.",
+        )
+
+
+def _nodes(case: Case) -> Iterator[Finding]:
+    """Over which of vLLM's two ways its nodes can meet; neither is a refusal."""
+    nodes = case.situation.service.nodes
+    if nodes == 1:
+        return
+    native, ray = all(map(case.takes_flag, NATIVE)), case.carries("ray")
+    ways = [word for word, there in (("--nnodes", native), ("Ray", ray)) if there]
+    if not ways:
+        first = history.first_version("flag", NATIVE[0])
+        yield case.finding(
+            "nodes-apart",
+            f"nodes {nodes}: {case.engine} does not know {NATIVE[0]} (first in {first}), and Ray is"
+            " not carried",
+        )
+        return
+    yield case.finding(
+        "nodes-ways",
+        f"nodes {nodes}, {case.tensor_parallel * case.stages // nodes} GPUs on each:"
+        f" {case.engine} can spread over them by {' and by '.join(ways)}",
+        fix="" if ray else "To have Ray too, carry it: engine.requirements: ['ray[cgraph]'].",
+    )
 
 
 def _divides(case: Case) -> Iterator[Finding]:

@@ -155,6 +155,19 @@ def test_latent_attention_is_not_judged() -> None:
         ({"count": 2, "gpus": (2,)}, "the target has 2"),
         ({"count": 2, "args": ["-tp", "2", "-pp", "2"]}, "4 GPUs are needed"),
         ({"count": 2, "args": ["-tp", "2", "-pp", "2", "--nnodes", "2"]}, ""),
+        (
+            {"count": 2, "tensor_parallel": 2, "pipeline_parallel": 2},
+            "2 x pipeline stages 2: 4 GPUs",
+        ),
+        ({"count": 2, "tensor_parallel": 2, "pipeline_parallel": 2, "nodes": 2}, ""),
+        (
+            {"count": 1, "tensor_parallel": 2, "pipeline_parallel": 2, "nodes": 2},
+            "1 on each of 2 nodes",
+        ),
+        (
+            {"count": 64, "nodes": 16, "pipeline_parallel": 1000},
+            "more stages than the model has layers",
+        ),
         ({"count": 2, "tensor_parallel": 2}, ""),
         ({"count": 8, "tensor_parallel": 8}, "64 on each GPU"),
         ({"count": 8, "tensor_parallel": 8, "args": ["--enable-expert-parallel"]}, ""),
@@ -167,6 +180,23 @@ def test_tensor_parallel_must_divide_and_have_its_gpus(
     assert (fault is not None) is bool(words), fault
     if fault:
         assert words in fault.what
+
+
+def test_nodes_meet_by_what_the_wheel_knows_and_the_closure_holds() -> None:
+    two = {"count": 1, "nodes": 2, "tensor_parallel": 2}
+    way = found(review("0.18.1", **two), "nodes-ways")
+    assert way is not None
+    assert "1 GPUs on each: vLLM 0.18.1 can spread over them by --nnodes" in way.what
+    assert "ray[cgraph]" in way.fix
+    both = found(review("0.18.1", carried={"vllm": "0.18.1", "ray": "2.60.0"}, **two), "nodes-ways")
+    assert both is not None
+    assert "--nnodes and by Ray" in both.what
+    apart = found(review("0.11.0", **two), "nodes-apart")
+    assert apart is not None
+    assert "does not know --nnodes (first in 0.11.1)" in apart.what
+    older = review("0.11.0", carried={"vllm": "0.11.0", "ray": "2.48.0"}, **two)
+    assert {"nodes-ways"} == codes(older) & {"nodes-ways", "nodes-apart"}
+    assert not codes(review("0.18.1")) & {"nodes-ways", "nodes-apart"}
 
 
 def test_kv_heads_must_divide() -> None:

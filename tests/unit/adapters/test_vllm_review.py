@@ -6,6 +6,7 @@ import pytest
 
 from bundler.adapters.engine_vllm.adapter import VllmEngine
 from bundler.domain.findings import Level
+from bundler.domain.seat import Seat
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
 from bundler.ports import Install, LaunchPlan
@@ -76,18 +77,58 @@ def rows() -> list[tuple[str, str, str]]:
     ]
 
 
-def plan(version: str, **settings: object) -> LaunchPlan:
+def plan(
+    version: str, seat: Seat | None = None, ray: bool = False, **settings: object
+) -> LaunchPlan:
     install = Install(
         python=Path("/r/venv/bin/python"),
-        programs=(),
+        programs=(Path("/r/venv/bin/ray"),) if ray else (),
         model=Path("/r/models/m"),
         model_files=(),
         cache_dir=Path("/r/cache/s"),
         engine_version=version,
         distribution="vllm",
     )
-    service = Service(name="s", model="m", settings=Settings.model_validate(settings))
-    return VllmEngine().plan(install, service)
+    nodes = 2 if seat else 1
+    service = Service(name="s", model="m", nodes=nodes, settings=Settings.model_validate(settings))
+    return VllmEngine().plan(install, service, seat)
+
+
+def seat(way: str, rank: int, head: str = "10.0.0.1", port: int = 29501) -> Seat:
+    return Seat.model_validate(
+        {"way": way, "rank": rank, "head": head, "port": port, "own": f"10.0.0.{rank + 1}"}
+    )
+
+
+def test_stages_are_a_flag() -> None:
+    assert " --pipeline-parallel-size 2" in " ".join(plan("0.33.0", pipeline_parallel=2).argv)
+    assert "--pipeline-parallel-size" not in plan("0.33.0").argv
+
+
+def test_the_nodes_run_the_same_flags_and_the_workers_no_server() -> None:
+    wanted = {"tensor_parallel": 2, "pipeline_parallel": 2}
+    alone = plan("0.33.0", **wanted)
+    head, worker = (plan("0.33.0", seat("native", rank), **wanted) for rank in (0, 1))
+    meet = "--distributed-executor-backend mp --nnodes 2 --node-rank {} --master-addr 10.0.0.1 --master-port 29501"
+    assert head.argv == (*alone.argv, *meet.format(0).split())
+    assert worker.argv[1:5] == ("-m", "vllm.entrypoints.cli.main", "serve", "/r/models/m")
+    assert worker.argv[5:] == (*alone.argv[5:], *meet.format(1).split(), "--headless")
+    assert head.env == {**alone.env, "VLLM_HOST_IP": "10.0.0.1"}
+    assert worker.env == {**alone.env, "VLLM_HOST_IP": "10.0.0.2"}
+
+
+def test_ray_s_nodes_and_the_server_that_uses_them() -> None:
+    server = plan("0.33.0", seat("ray", 0, port=6379), tensor_parallel=2)
+    assert server.argv[-2:] == ("--distributed-executor-backend", "ray")
+    assert server.env["RAY_ADDRESS"] == "10.0.0.1:6379"
+    assert server.env["RAY_USAGE_STATS_ENABLED"] == "0"
+    node = plan("0.33.0", seat("ray-node", 1, "fd00::1", 6379), ray=True, tensor_parallel=4)
+    words = "start --address [fd00::1]:6379 --node-ip-address 10.0.0.2 --num-gpus 2"
+    assert " ".join(node.argv) == f"/r/venv/bin/ray {words} --disable-usage-stats --block"
+    head = plan("0.33.0", seat("ray-node", 0, port=6379), ray=True, tensor_parallel=4)
+    assert "start --head --port 6379 --include-dashboard=false" in " ".join(head.argv)
+    with pytest.raises(SpecError, match="holds no Ray"):
+        plan("0.33.0", seat("ray-node", 1))
 
 
 @pytest.mark.parametrize(("version", "kernel", "expected"), rows())

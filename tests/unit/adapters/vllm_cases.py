@@ -72,6 +72,9 @@ def facts(version: str, **changes: object) -> EngineFacts:
         "--quantization": (),
         "--distributed-executor-backend": ("ray", "mp", "uni"),
     }
+    if at >= (0, 11, 1):
+        meet = ("--nnodes", "--node-rank", "--master-addr", "--master-port", "--headless")
+        flags |= dict.fromkeys(meet, ())
     if at >= (0, 13, 0):
         flags |= {"--attention-backend": (), "--attention-config": ()}
     if at >= (0, 17, 0):
@@ -135,13 +138,18 @@ def situation(
     engine: EngineFacts | None = None,
     carried: dict[str, str] | None = None,
     gpus: tuple[int, ...] = (),
+    nodes: int = 1,
     **settings: object,
 ) -> Situation:
     """A service of `model` on a target with `count` GPUs of one kind."""
     label = model.name if model else "m"
     return Situation(
         service=Service(
-            name="svc", model=label, gpus=gpus, settings=Settings.model_validate(settings)
+            name="svc",
+            model=label,
+            gpus=gpus,
+            nodes=nodes,
+            settings=Settings.model_validate(settings),
         ),
         version=version,
         target=Target(

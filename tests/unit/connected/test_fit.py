@@ -292,7 +292,14 @@ def test_users_are_bounded_by_max_num_seqs_too() -> None:
         (QWEN_35B, "Radeon Pro W7900", {}, "Radeon Pro W7900 is not in the table"),
         (ModelFacts(name="x"), "H200", {}, "its files do not say"),
         (QWEN_35B, "H200", {"kv_cache_dtype": "turboquant_k8v4"}, "turboquant_k8v4 is not known"),
-        (QWEN_35B, "H200", {"args": ("-pp", "2")}, "-pp in settings.args"),
+        (QWEN_35B, "H200", {"args": ("-dp", "2")}, "-dp in settings.args"),
+        (
+            QWEN_35B,
+            "H200",
+            {"args": ("-pp", "2")},
+            "x pipeline_parallel 2 needs as many GPUs, 1 are",
+        ),
+        (QWEN_35B, "H200", {"env": {"VLLM_PP_LAYER_PARTITION": "9"}}, "VLLM_PP_LAYER_PARTITION"),
         (QWEN_35B, "H200", {"tensor_parallel": 2}, "needs as many GPUs, 1 are there"),
         (QWEN_35B, "H200", {"gpus": (5,)}, "no GPU 5"),
         (QWEN_35B.model_copy(update={"max_context": None}), "H200", {}, "neither max_model_len"),
@@ -334,6 +341,54 @@ def test_the_smallest_gpu_bounds_tensor_parallelism() -> None:
     assert result is not None
     assert result.gpu_bytes == 81559 * 2**20
     assert any("GPUs differ" in item for item in result.unknown)
+
+
+def stages(model: ModelFacts, count: int, **wanted: object) -> Fit:
+    result, _ = tried(model, "H100", count, tensor_parallel=1, pipeline_parallel=count, **wanted)
+    assert result is not None
+    return result
+
+
+def test_stages_share_weights_and_cache_by_whole_layers() -> None:
+    # 48 layers: 24 and 24, or with five stages 10 at the most.
+    two, five = stages(QWEN3_30B, 2), stages(QWEN3_30B, 5)
+    assert two.terms[0].bytes == -(-QWEN3_30B.weight_bytes // 2)
+    assert five.terms[0].bytes == -(-QWEN3_30B.weight_bytes * 10 // 48)
+    assert "10 of 48 layers in the largest of 5 stages" in five.terms[0].how
+    assert five.gpus == 5
+    # A block of 16 tokens takes 10 of 48 layers' bytes there.
+    blocks = five.kv_bytes // (16 * five.per_token.bytes * 10 // 48)
+    assert five.requests == blocks // -(-five.context // 16)
+    assert two.requests == two.kv_bytes // (16 * two.per_token.bytes // 2) // -(-two.context // 16)
+
+
+def test_stages_and_tensor_parallelism_multiply_and_nodes_divide() -> None:
+    wanted = Settings(tensor_parallel=4, pipeline_parallel=2, max_model_len=8192)
+    one = Service(name="chat", model="m", settings=wanted)
+    two = one.model_copy(update={"nodes": 2})
+    here, _ = fit(one, DEEPSEEK_V3, target(("H200", 8)), "vllm", "0.33.0", ONE)
+    spread, _ = fit(two, DEEPSEEK_V3, target(("H200", 4)), "vllm", "0.33.0", ONE)
+    assert here is not None
+    assert here == spread
+    none, findings = fit(two, DEEPSEEK_V3, target(("H200", 2)), "vllm", "0.33.0", ONE)
+    assert none is None
+    assert "2 are on each of 2 nodes" in findings[0].what
+
+
+def test_a_large_vocabulary_makes_the_last_stage_the_largest() -> None:
+    table = 2 * 500_000 * 4096
+    wide = QWEN3_30B.model_copy(
+        update={"vocab_size": 500_000, "hidden_size": 4096, "weight_bytes": 3 * table}
+    )
+    found = stages(wide, 5).terms[0]
+    assert found.bytes == table * 9 // 48 + table
+    assert "9 of 48 layers and a table of" in found.how
+
+
+def test_more_stages_than_layers_are_said() -> None:
+    result, findings = tried(QWEN_35B, "H200", 64, tensor_parallel=1, pipeline_parallel=64)
+    assert result is None
+    assert "more than its 40 layers" in findings[0].what
 
 
 def test_blocks_on_blackwell_are_multiples_of_32() -> None:

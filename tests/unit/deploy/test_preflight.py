@@ -190,3 +190,14 @@ def test_a_gpu_that_says_nothing_of_itself_gets_no_false_lines() -> None:
     assert found["GPU model"].state == "ok"
     assert not [name for name in found if name.startswith("GPU 0 ") and "memory" not in name]
     assert H200.name not in found["GPU model"].found
+
+
+def test_a_host_needs_its_own_part_of_a_service_s_gpus() -> None:
+    made = manifest(tensor_parallel=4)
+    [service] = made.services
+    spread = made.model_copy(update={"services": (service.model_copy(update={"nodes": 2}),)})
+    assert rows(made)["GPU count"].state == "fail"
+    found = rows(spread)
+    assert found["GPU count"].state == "ok"
+    assert "GPU 1 memory for llm" in found
+    assert found["links of llm"].state == "ok"

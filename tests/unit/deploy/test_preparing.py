@@ -10,6 +10,7 @@ import pytest
 from bundler.deploy.preparing import Start, prepare
 from bundler.deploy.root import Root
 from bundler.domain.facts import ReleaseRecord
+from bundler.domain.seat import Seat
 from bundler.domain.spec import Service
 from bundler.errors import StateError
 from bundler.format.codec import parse_manifest
@@ -26,7 +27,7 @@ class Engine:
     def __init__(self) -> None:
         self.seen: Install | None = None
 
-    def plan(self, install: Install, service: Service) -> LaunchPlan:
+    def plan(self, install: Install, service: Service, seat: Seat | None = None) -> LaunchPlan:
         self.seen = install
         below = install.cache_dir / "engine"
         return LaunchPlan(

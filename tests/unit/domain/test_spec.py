@@ -209,3 +209,34 @@ def test_an_engine_has_what_it_comes_from_and_no_more(engine: dict[str, Any], wo
 def test_a_gpu_index_is_not_negative() -> None:
     with pytest.raises(ValidationError):
         Service(name="s", model="m", gpus=(-1,))
+
+
+def spread(engine: str = "vllm", **service: object) -> BundleSpec:
+    one = {"name": "s", "model": "b", **service}
+    settings = {"tensor_parallel": 4, "pipeline_parallel": 2}
+    found = {
+        "engine": {"name": engine, "version": "1", "package": "p"},
+        "settings": settings,
+        "services": [one],
+    }
+    return BundleSpec.model_validate({**SPEC, **found})
+
+
+@pytest.mark.parametrize(("nodes", "gpus"), [(1, 8), (2, 4), (8, 1)])
+def test_nodes_share_a_service_s_gpus(nodes: int, gpus: int) -> None:
+    [service] = spread(nodes=nodes).resolved_services()
+    assert (service.spread, service.gpus_per_node) == (8, gpus)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"nodes": 3}, "does not divide tensor_parallel x pipeline_parallel = 8"),
+        ({"nodes": 2, "engine": "llama.cpp"}, "llama.cpp runs on one host"),
+        ({"nodes": 2, "gpus": [0, 1]}, "names 2 gpus, and 4 on each of its 2 nodes"),
+        ({"nodes": 0}, "nodes"),
+    ],
+)
+def test_nodes_that_cannot_share_are_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        spread(**given)
