@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from bundler.errors import HostError
 
 if TYPE_CHECKING:
+    from bundler.accept.telemetry import Watch
     from bundler.build.tools import BuildTools
     from bundler.deploy.install import Installer
     from bundler.deploy.launch import Launcher
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from bundler.domain.shelf import Shelf
     from bundler.domain.sources import EngineRef
     from bundler.domain.target import Target
+    from bundler.instruments import ApiClient, MetricNames
     from bundler.ports import (
         ChatClient,
         Clock,
@@ -122,6 +124,14 @@ def chat(root: Root) -> ChatClient:
     return OpenAIChat(lambda url: key_for(root, url))
 
 
+def api(root: Root) -> ApiClient:
+    """JSON over loopback, with the keys that a root's services ask for."""
+    from bundler.adapters.api_http import HttpApi
+    from bundler.deploy.apikeys import key_for
+
+    return HttpApi(lambda url: key_for(root, url))
+
+
 def host() -> HostProbe:
     """This machine's facts."""
     from bundler.adapters.probe_host import HostFacts
@@ -141,6 +151,29 @@ def device_probe() -> DeviceProbe:
     from bundler.adapters.probe_nvml import NvmlDevices
 
     return NvmlDevices()
+
+
+def watch(engine: str, chat: ChatClient) -> Watch:
+    """Looks at GPUs, processes and an engine's metrics beside a load."""
+    from bundler.accept.telemetry import Watch
+    from bundler.adapters.meter_proc import ProcMeter
+    from bundler.adapters.probe_nvml import NvmlSampler
+
+    make = METRICS.get(engine)
+    names = make() if make else None
+    return Watch(devices=NvmlSampler(), meter=ProcMeter(), chat=chat, names=names)
+
+
+def _vllm_metrics() -> MetricNames:
+    from bundler.adapters.engine_vllm.metrics import NAMES
+
+    return NAMES
+
+
+def _llamacpp_metrics() -> MetricNames:
+    from bundler.adapters.engine_llamacpp.program import METRIC_NAMES
+
+    return METRIC_NAMES
 
 
 def medium_probe() -> MediumProbe:
@@ -239,6 +272,10 @@ def _this_host() -> Target | None:
 
 
 ENGINES: dict[str, Callable[[], EngineAdapter]] = {"vllm": _vllm, "llama.cpp": _llamacpp}
+METRICS: dict[str, Callable[[], MetricNames]] = {
+    "vllm": _vllm_metrics,
+    "llama.cpp": _llamacpp_metrics,
+}
 SOURCES: dict[str, Callable[[], ModelSource]] = {"hub": _hub, "local": _local, "gguf": _gguf}
 RESOLVERS: dict[str, Callable[[Callable[[], HostIndex]], WheelResolver]] = {
     "uv": _uv,
