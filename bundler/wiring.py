@@ -159,21 +159,19 @@ def watch(engine: str, chat: ChatClient) -> Watch:
     from bundler.adapters.meter_proc import ProcMeter
     from bundler.adapters.probe_nvml import NvmlSampler
 
-    make = METRICS.get(engine)
-    names = make() if make else None
-    return Watch(devices=NvmlSampler(), meter=ProcMeter(), chat=chat, names=names)
+    return Watch(NvmlSampler(), ProcMeter(), chat, _metric_names(engine))
 
 
-def _vllm_metrics() -> MetricNames:
-    from bundler.adapters.engine_vllm.metrics import NAMES
+def _metric_names(engine: str) -> MetricNames | None:
+    if engine == "vllm":
+        from bundler.adapters.engine_vllm.metrics import METRIC_NAMES
 
-    return NAMES
+        return METRIC_NAMES
+    if engine == "llama.cpp":
+        from bundler.adapters.engine_llamacpp.program import METRIC_NAMES as OURS
 
-
-def _llamacpp_metrics() -> MetricNames:
-    from bundler.adapters.engine_llamacpp.program import METRIC_NAMES
-
-    return METRIC_NAMES
+        return OURS
+    return None
 
 
 def medium_probe() -> MediumProbe:
@@ -272,10 +270,6 @@ def _this_host() -> Target | None:
 
 
 ENGINES: dict[str, Callable[[], EngineAdapter]] = {"vllm": _vllm, "llama.cpp": _llamacpp}
-METRICS: dict[str, Callable[[], MetricNames]] = {
-    "vllm": _vllm_metrics,
-    "llama.cpp": _llamacpp_metrics,
-}
 SOURCES: dict[str, Callable[[], ModelSource]] = {"hub": _hub, "local": _local, "gguf": _gguf}
 RESOLVERS: dict[str, Callable[[Callable[[], HostIndex]], WheelResolver]] = {
     "uv": _uv,

@@ -15,7 +15,7 @@ from bundler.domain.running import Running
 from bundler.instruments import MetricNames
 
 # vllm/v1/metrics/loggers.py; the client library appends `_total` to counters. `gpu_` names: up to 0.11.
-NAMES = MetricNames(
+METRIC_NAMES = MetricNames(
     kv_usage=("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
     running=("vllm:num_requests_running",),
     waiting=("vllm:num_requests_waiting",),
