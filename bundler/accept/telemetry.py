@@ -73,8 +73,8 @@ class Series(Generic[T]):
 
     def all(self) -> list[T]:
         """Every point, those that wait for others included."""
-        waiting = [self._merged(self._waiting)] if self._waiting else []
-        return self.points + waiting
+        waiting = list(self._waiting)
+        return self.points + ([self._merged(waiting)] if waiting else [])
 
     def _merged(self, points: list[T]) -> T:
         merged = points[0]

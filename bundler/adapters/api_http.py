@@ -79,7 +79,7 @@ class HttpApiSession:
             raise EngineError(
                 f"the connection broke: {_one_line(str(cause)) or type(cause).__name__}"
             ) from cause
-        return _answered(status, data)
+        return answered(status, data)
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
@@ -91,7 +91,12 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
-def _answered(status: int, data: bytes) -> Answered:
+def answered(status: int, data: bytes) -> Answered:
+    """What a status and a body say.
+
+    Raises:
+        EngineError: a good answer that is no JSON object.
+    """
     text = data.decode("utf-8", errors="replace")
     try:
         value: Any = json.loads(text)

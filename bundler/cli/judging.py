@@ -109,7 +109,9 @@ def probing_of(place: Root, manifest: Manifest) -> Probing:
                     f"{path}: is of another model ({golden[service.name].model})",
                     hint="Remove it, then: airbundle golden add FILE --root ROOT",
                 )
-    return Probing(api=wiring.api(place), chat=wiring.chat(place), golden=golden)
+    # llama-server is started with one slot unless the settings say otherwise; vLLM takes hundreds.
+    slots = None if manifest.engine.name == "vllm" else 1
+    return Probing(wiring.api(place), wiring.chat(place), golden, slots)
 
 
 def as_json(record: AcceptanceRecord, path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from bundler.domain.record import Record
 
-FACTS_VERSION = 2
+FACTS_VERSION = 3
 
 
 class AttentionBackend(Record):

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bundler.accept.correctness.texts import background_prompt
-from bundler.domain.spec import Acceptance, Settings
+from bundler.domain.spec import Acceptance
 from bundler.errors import EngineError
 from bundler.ports import ChatRequest, ChatSession
 
@@ -20,13 +20,13 @@ _PAUSE_S = 0.2
 _KEPT = 12
 
 
-def in_flight(plan: Acceptance, settings: Settings) -> int:
+def in_flight(plan: Acceptance, slots: int | None) -> int:
     """Background requests: as many as the largest level less the probe itself, and a slot left free for it.
 
-    Zero where the engine computes one request at a time: nothing can run beside it.
+    `slots` is how many the engine computes at once, None for many. Zero where the engine computes one request at a time: nothing can run beside it.
     """
     wanted = max(1, min(max(plan.concurrency) - 1, _MOST))
-    return wanted if settings.max_num_seqs is None else min(wanted, settings.max_num_seqs - 1)
+    return wanted if slots is None else min(wanted, slots - 1)
 
 
 @dataclass

@@ -38,11 +38,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Probing:
-    """What to ask with, and the golden records of the models, service -> record."""
+    """What to ask with, and the golden records of the models, service -> record.
+
+    `slots`: requests that the engine computes at once where a service's settings leave it open; None: many.
+    """
 
     api: ApiClient
     chat: ChatClient
     golden: Mapping[str, Golden] = field(default_factory=dict)
+    slots: int | None = None
 
 
 @dataclass
@@ -128,7 +132,7 @@ class _Run:
     async def all(self) -> tuple[CorrectnessResult, ...]:
         """Both phases."""
         name, settings = self.service.name, self.service.settings or Settings()
-        count = in_flight(self.plan, settings)
+        count = in_flight(self.plan, settings.max_num_seqs or self.probing.slots)
         timeout_s = min(self.plan.request_timeout_s, _LONGEST_S)
         room = min(MOST_ROOM, (settings.max_model_len or MOST_ROOM * 2) // 2)
         async with self.probing.api.session(self.url) as api:

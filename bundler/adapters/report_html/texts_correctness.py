@@ -20,6 +20,8 @@ PATTERNS: tuple[tuple[str, str], ...] = (
      "이 모델의 기준 기록이 없음: 부하 중 응답을 이 응답과 비교"),
     (r"as unlikely as random words: is the model trained, and are its weights whole\?",
      "무작위 단어 수준의 우도: 학습된 모델인지, 가중치가 온전한지 확인할 것"),
+    (r"with (?:idle|the golden record): (\d+) prompts, (\d+) tokens alike, mean difference (\S+) nats",
+     r"질문 \1개, 일치한 토큰 \2개, 로그확률 평균 차이 \3 nat"),
     (r"(\d+) of (\d+) answers", r"응답 \2건 중 \1건 정상"),
     (r"(\d+) of (\d+) found in (\d+) tokens", r"\3토큰 문맥에서 \2건 중 \1건 찾음"),
     (r"the code was not found", "숨긴 코드를 찾지 못함"),

@@ -167,8 +167,9 @@ def _drawn(panel: _Panel, top: int, end: float) -> str:
 
 
 def _seconds(end: float, height: int) -> str:
+    step = nice_top(end / _TICKS)
     return "".join(
-        f'<text x="{_x(end * step / _TICKS, end):.1f}" y="{height - 10}"'
-        f' text-anchor="{"end" if step == _TICKS else "middle"}">{end * step / _TICKS:.4g}</text>'
-        for step in range(_TICKS + 1)
+        f'<text x="{_x(step * count, end):.1f}" y="{height - 10}" text-anchor="middle">{step * count:.4g}</text>'
+        for count in range(_TICKS + 1)
+        if step * count <= end
     )
