@@ -43,7 +43,11 @@ def test_what_a_model_says_is_kept_compared_and_carried(site: Any, tmp_path: Pat
     telemetry = json.loads(_last_record(here.root).read_text())["telemetry"]
     assert telemetry["processes"]
     assert telemetry["engines"][0]["running"] == 1
-    assert {span["what"] for span in telemetry["spans"]} >= {"correctness, idle", "correctness, x3", "x4"}
+    assert {span["what"] for span in telemetry["spans"]} >= {
+        "correctness, idle",
+        "correctness, x3",
+        "x4",
+    }
 
 
 def _last_record(root: Path) -> Path:

@@ -17,6 +17,7 @@ NAMES = {
     "korean": "Korean answer",
 }
 NO_RECORD = "no golden record of this model here: the answers under load are compared with these"
+ALONE = "no golden record of this model here, and one request at a time: nothing to compare with"
 _PHASES = {"idle": "idle", "load": "under load"}
 _VERDICTS = {
     Outcome.RIGHT: Verdict.PASS,

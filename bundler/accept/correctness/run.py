@@ -12,7 +12,7 @@ from typing import TypeVar
 from bundler.accept.correctness import garbage, greedy, likelihood, tasks
 from bundler.accept.correctness.asking import MOST_ROOM, Asker, NotOffered, WrongAnswer, excerpt
 from bundler.accept.correctness.background import Load, background, in_flight
-from bundler.accept.correctness.judging import NO_RECORD
+from bundler.accept.correctness.judging import ALONE, NO_RECORD
 from bundler.accept.correctness.tasks import Judged
 from bundler.accept.correctness.texts import PASSAGES, PROMPTS
 from bundler.domain.correctness import (
@@ -129,10 +129,15 @@ class _Run:
         named = self.plan.correctness
         return ALWAYS if named is None else tuple(dict.fromkeys(named))
 
+    @property
+    def _beside(self) -> int:
+        settings = self.service.settings or Settings()
+        return in_flight(self.plan, settings.max_num_seqs or self.probing.slots)
+
     async def all(self) -> tuple[CorrectnessResult, ...]:
         """Both phases."""
         name, settings = self.service.name, self.service.settings or Settings()
-        count = in_flight(self.plan, settings.max_num_seqs or self.probing.slots)
+        count = self._beside
         timeout_s = min(self.plan.request_timeout_s, _LONGEST_S)
         room = min(MOST_ROOM, (settings.max_model_len or MOST_ROOM * 2) // 2)
         async with self.probing.api.session(self.url) as api:
@@ -231,7 +236,8 @@ class _Run:
                 means = (golden.nll if golden else (), idle.nll if idle else ())
                 judged = _against(here.nll, *means, likelihood.compare) or _plausible(here.nll)
             if judged is None:  # asked, and nothing to compare with
-                judged = Judged(Outcome.UNKNOWN, f"{len(here.greedy)} answers kept", NO_RECORD)
+                why = NO_RECORD if self._beside else ALONE
+                judged = Judged(Outcome.UNKNOWN, f"{len(here.greedy)} answers kept", why)
             yield CorrectnessResult(
                 service=self.service.name,
                 probe=probe,

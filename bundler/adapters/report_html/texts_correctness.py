@@ -18,6 +18,8 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (r"not offered by this engine: (?P<error>.*)", r"이 엔진이 제공하지 않음: \g<error>"),
     (r"no golden record of this model here: the answers under load are compared with these",
      "이 모델의 기준 기록이 없음: 부하 중 응답을 이 응답과 비교"),
+    (r"no golden record of this model here, and one request at a time: nothing to compare with",
+     "이 모델의 기준 기록이 없고 한 번에 한 요청만 처리하므로 비교할 대상이 없음"),
     (r"as unlikely as random words: is the model trained, and are its weights whole\?",
      "무작위 단어 수준의 우도: 학습된 모델인지, 가중치가 온전한지 확인할 것"),
     (r"with (?:idle|the golden record): (\d+) prompts, (\d+) tokens alike, mean difference (\S+) nats",

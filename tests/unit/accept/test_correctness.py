@@ -195,6 +195,10 @@ def test_an_engine_of_one_slot_is_asked_idle_alone(oracle: Oracle) -> None:
     asked = Asked(oracle, "golden", "nll", slots=1)
     assert {one.phase for one in asked.results} == {"idle"}
     assert oracle.most_streaming == 0
+    # Asked for by name, and nothing to compare with: that is not shown.
+    assert asked.of("golden", "idle").judged
+    assert overall(asked.checks) is Verdict.INCONCLUSIVE
+    assert overall(Asked(oracle, slots=1).checks) is Verdict.PASS
 
 
 def test_an_empty_list_asks_nothing(oracle: Oracle) -> None:
