@@ -10,6 +10,7 @@ import typer
 from bundler import wiring
 from bundler.cli.console import say, show_json
 from bundler.cli.options import JsonOption, RootOption, root_folder
+from bundler.cli.streams import ERR
 from bundler.errors import EngineError, StateError
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def record(
 
 def _recorded(probing: Probing, url: str, service: Service, manifest: Manifest) -> Golden:
     from bundler.accept.correctness.asking import NotOffered, WrongAnswer
+    from bundler.accept.correctness.garbage import fault
     from bundler.accept.correctness.run import record_service
     from bundler.domain.correctness import Golden
     from bundler.format.golden import model_digest
@@ -83,6 +85,13 @@ def _recorded(probing: Probing, url: str, service: Service, manifest: Manifest) 
         ) from cause
     except WrongAnswer as cause:
         raise EngineError(f"{service.name}: {cause}") from cause
+    broken = [why for text in answers.texts if (why := fault(text))]
+    if broken:
+        ERR.line(
+            f"warning: {service.name}: {len(broken)} of {len(answers.texts)} answers look broken"
+            f" ({broken[0]}): is this a set-up that is known to be right?",
+            style="yellow",
+        )
     return Golden(
         model_digest=model_digest(manifest, service.model),
         model=service.model,

@@ -180,7 +180,10 @@ class _Handler(BaseHTTPRequestHandler):
             for step in oracle.steps(body["messages"][0]["content"], body["max_tokens"]):
                 time.sleep(0.01)
                 self._event({"choices": [{"delta": {"content": step["token"]}}]})
-            self._event({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+            self._event({"choices": [{"delta": {}, "finish_reason": "length"}]})
+            prompt = len(body["messages"][0]["content"].split())
+            usage = {"prompt_tokens": prompt, "completion_tokens": body["max_tokens"]}
+            self._event({"choices": [], "usage": usage})
             self.wfile.write(b"data: [DONE]\n\n")
         except OSError:
             pass  # the client was ended

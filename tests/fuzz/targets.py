@@ -19,7 +19,7 @@ from typing import Any
 from bundler import wiring
 from bundler.accept.correctness.asking import Asker, NotOffered, WrongAnswer
 from bundler.accept.correctness.garbage import fault
-from bundler.accept.correctness.greedy import ask_greedy
+from bundler.accept.correctness.greedy import ask_greedy, compare
 from bundler.accept.correctness.likelihood import ask_nll
 from bundler.accept.correctness.tasks import json_schema, korean, needle, tools
 from bundler.accept.telemetry import observation
@@ -41,6 +41,7 @@ from bundler.errors import BundlerError
 from bundler.format.checksums import agree
 from bundler.format.codec import bytes_read, parse_lock, parse_manifest
 from bundler.format.gguf import read_gguf
+from bundler.format.golden import read_golden
 from bundler.format.places import Place, find_volumes
 from bundler.format.safetensors import HeaderFault, read_tensors
 from bundler.format.sealing import VolumeKey
@@ -73,6 +74,14 @@ def metrics(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     for names in (METRIC_NAMES, LLAMA_CPP_NAMES):
         observation(text, names, 0.0, "m")
+
+
+def golden(data: bytes) -> None:
+    """A golden record of another host, compared with itself."""
+    path = _WORK / "golden.json"
+    path.write_bytes(data)
+    found = read_golden(path)
+    assert compare(found.greedy, found.greedy)[0] == []
 
 
 def answer(data: bytes) -> None:
@@ -253,6 +262,7 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], tuple[type[Exception], ...]]] 
     "elf": (elf, _OURS),
     "engine": (engine, _OURS),
     "metrics": (metrics, ()),
+    "golden": (golden, _OURS),
     "answer": (answer, (NotOffered, WrongAnswer, *_OURS)),
 }
 

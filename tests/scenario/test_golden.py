@@ -40,6 +40,12 @@ def test_what_a_model_says_is_kept_compared_and_carried(site: Any, tmp_path: Pat
         here.do("golden", "add", str(carried), code=9)
     assert Root(here.root).golden(carried.stem).read_bytes() == kept
 
+    # One that lies under another model's name is not believed either.
+    Root(here.root).golden(carried.stem).write_text(
+        json.dumps({**record, "model_digest": "a" * 64})
+    )
+    assert "is of another model (toy)" in here.do("accept", "--quiet", code=9)
+
     telemetry = json.loads(_last_record(here.root).read_text())["telemetry"]
     assert telemetry["processes"]
     assert telemetry["engines"][0]["running"] == 1

@@ -99,8 +99,9 @@ def record_service(
         async with probing.api.session(url) as api:
             asker = Asker(api, service.name, timeout_s, _salt(salt))
             for name, prompt in PROMPTS.items():
-                found, _ = await greedy.ask_greedy(asker, name, prompt)
+                found, text = await greedy.ask_greedy(asker, name, prompt)
                 answers.greedy.append(found)
+                answers.texts.append(text)
             for name, text in PASSAGES.items():
                 try:
                     answers.nll.append(await likelihood.ask_nll(asker, name, text))

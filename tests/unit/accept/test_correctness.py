@@ -7,15 +7,19 @@ from contextlib import contextmanager
 
 import pytest
 
+from bundler import wiring
 from bundler.accept.correctness.asking import NotOffered
 from bundler.accept.correctness.judging import judge_correctness
 from bundler.accept.correctness.run import Probing, probe_service, record_service
+from bundler.accept.pipeline import accept
 from bundler.adapters.api_http import HttpApi
 from bundler.adapters.chat_openai import OpenAIChat
 from bundler.domain.correctness import CorrectnessResult, Golden, Outcome, Probe
-from bundler.domain.spec import Acceptance, Service, Settings
+from bundler.domain.spec import Acceptance, Service, Settings, Slo
 from bundler.domain.verdict import Verdict, overall
 from tests.fakes.oracle_engine import Oracle, serving
+from tests.unit.accept.fake_chat import CountingProgress
+from tests.unit.accept.test_acceptance_pipeline import state, verified
 
 ALL: tuple[Probe, ...] = ("golden", "nll", "garbage", "needle", "tools", "json", "korean")
 
@@ -246,3 +250,33 @@ def test_a_record_needs_log_probabilities(oracle: Oracle) -> None:
     oracle.modes = {"no-logprobs"}
     with pytest.raises(NotOffered):
         recorded(oracle)
+
+
+@pytest.mark.parametrize(("mode", "verdict"), [("", Verdict.PASS), ("bang", Verdict.FAIL)])
+def test_a_kernel_that_is_fast_and_wrong_fails_the_whole_run(
+    oracle: Oracle, mode: str, verdict: Verdict
+) -> None:
+    oracle.modes = {mode}
+    plan = Acceptance(
+        concurrency=(1, 4), requests=4, input_tokens=16, output_tokens=8, request_timeout_s=20,
+        slo=Slo(ttft_ms=20_000, attainment=0.4),
+    )  # fmt: skip
+    shipped = verified(plan)
+    services = (Service(name="m", model="m", settings=Settings(max_model_len=4096)),)
+    manifest = shipped.manifest.model_copy(update={"services": services})
+    record = accept(
+        states=(state("m").model_copy(update={"url": oracle.url}),),
+        verified=shipped.model_copy(update={"manifest": manifest}),
+        chat=OpenAIChat(),
+        clock=wiring.clock(),
+        progress=CountingProgress(),
+        host={},
+        probing=Probing(HttpApi(), OpenAIChat()),
+    )
+    assert record.verdict is verdict
+    load = [check for check in record.checks if "golden" not in check.what]
+    assert {check.verdict for check in load} == {Verdict.PASS}
+    assert [span.what for span in record.telemetry.spans] == [
+        "correctness, idle", "correctness, x3", "x1", "x4",
+    ]  # fmt: skip
+    assert {one.probe for one in record.correctness} == {"golden", "nll", "garbage"}

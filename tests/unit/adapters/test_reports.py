@@ -346,3 +346,25 @@ def test_the_page_holds_probes_and_telemetry_and_stays_well_formed() -> None:
 def test_a_record_of_before_is_still_read() -> None:
     old = record().model_dump(mode="json", exclude={"correctness", "telemetry"})
     assert AcceptanceRecord.model_validate(old).telemetry == Telemetry()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "golden answers, under load",
+        "with idle: 6 prompts, 192 tokens alike, mean difference 0.0000 nats",
+        "the golden record: english: token 4 is 'a' here and 'b' there, and not among the 5 likeliest of both",
+        "idle: log-probabilities of the same tokens differ by 0.600 nats on average, over 0.25",
+        "idle: korean: 3.1000 nats for each token, 2.0000 there",
+        "m: tool call: not offered by this engine: no parser",
+        "m: likelihood of fixed texts: english 5.9: as unlikely as random words: is the model trained, and are its"
+        " weights whole?",
+        "m: answers are text, idle: 2 of 6 answers; '4' repeats 31 times (acceptance.correctness does not name"
+        " garbage, so it is not judged)",
+        "3 of 3 found in 16500 tokens",
+        "'!' repeats 64 times",
+    ],
+)
+def test_what_the_probes_say_is_said_in_korean(text: str) -> None:
+    assert HANGUL.search(korean(text))
+    assert "\\" not in korean(text)
