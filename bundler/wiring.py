@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from bundler.errors import HostError
 
 if TYPE_CHECKING:
+    from bundler.accept.telemetry import Watch
     from bundler.build.tools import BuildTools
     from bundler.deploy.audit import AuditLog
     from bundler.deploy.install import Installer
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from bundler.domain.shelf import Shelf
     from bundler.domain.sources import EngineRef
     from bundler.domain.target import Target
+    from bundler.instruments import ApiClient, MetricNames
     from bundler.ports import (
         ChatClient,
         Clock,
@@ -123,6 +125,14 @@ def chat(root: Root) -> ChatClient:
     return OpenAIChat(lambda url: key_for(root, url))
 
 
+def api(root: Root) -> ApiClient:
+    """JSON over loopback, with the keys that a root's services ask for."""
+    from bundler.adapters.api_http import HttpApi
+    from bundler.deploy.apikeys import key_for
+
+    return HttpApi(lambda url: key_for(root, url))
+
+
 def host() -> HostProbe:
     """This machine's facts."""
     from bundler.adapters.probe_host import HostFacts
@@ -142,6 +152,27 @@ def device_probe() -> DeviceProbe:
     from bundler.adapters.probe_nvml import NvmlDevices
 
     return NvmlDevices()
+
+
+def watch(engine: str, chat: ChatClient) -> Watch:
+    """Looks at GPUs, processes and an engine's metrics beside a load."""
+    from bundler.accept.telemetry import Watch
+    from bundler.adapters.meter_proc import ProcMeter
+    from bundler.adapters.probe_nvml import NvmlSampler
+
+    return Watch(NvmlSampler(), ProcMeter(), chat, _metric_names(engine))
+
+
+def _metric_names(engine: str) -> MetricNames | None:
+    if engine == "vllm":
+        from bundler.adapters.engine_vllm.metrics import METRIC_NAMES
+
+        return METRIC_NAMES
+    if engine == "llama.cpp":
+        from bundler.adapters.engine_llamacpp.program import METRIC_NAMES as OURS
+
+        return OURS
+    return None
 
 
 def medium_probe() -> MediumProbe:

@@ -1,13 +1,17 @@
-"""The acceptance run from services to receipt: sweep -> sum up -> judge. No file is read or written."""
+"""The acceptance run from services to receipt: probe -> sweep -> sum up -> judge. No file is read or written."""
 
 from __future__ import annotations
 
 import asyncio
 
+from bundler.accept.correctness.judging import judge_correctness
+from bundler.accept.correctness.run import Probing, probe_service
 from bundler.accept.judge import judge, sample_key, worst_error
 from bundler.accept.kernels import judge_kernels
 from bundler.accept.load import Level, LevelRun, run_level
 from bundler.accept.metrics import level_metrics
+from bundler.accept.telemetry import Sampler, Watch
+from bundler.domain.correctness import CorrectnessResult
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, RequestSample, ServiceState
 from bundler.domain.manifest import ShippedModel, VerifiedManifest
 from bundler.domain.verdict import overall
@@ -24,6 +28,8 @@ def accept(
     clock: Clock,
     progress: Progress,
     host: dict[str, str],
+    probing: Probing | None = None,
+    watch: Watch | None = None,
 ) -> AcceptanceRecord:
     """Measure running services by the bundle's own plan, and judge.
 
@@ -37,23 +43,38 @@ def accept(
         clock: for the receipt's dates and the requests' times.
         progress: shows the requests.
         host: facts of this machine, copied into the receipt.
+        probing: asks whether answers are right, before anything is measured; nothing is asked without.
+        watch: looks at GPUs, processes and the engines' metrics meanwhile; nobody looks without.
     """
     manifest = verified.manifest
     began = clock.now()
     salt = f"{began}/{clock.monotonic()}"
     levels: list[LevelMetrics] = []
     samples: dict[str, tuple[RequestSample, ...]] = {}
-    for state in states:
-        failed = False
-        for concurrency in dict.fromkeys(manifest.acceptance.concurrency):
-            level = Level(state.service, concurrency, manifest.acceptance, salt, failed)
-            run = asyncio.run(_one_level(state.url, level, chat, clock, progress))
-            levels.append(level_metrics(state.service, concurrency, run))
-            samples[sample_key(state.service, concurrency)] = run.samples
-            failed = not levels[-1].succeeded
-            progress.note(_line(levels[-1]))
+    probed: list[CorrectnessResult] = []
+    sampler = Sampler(watch, states, clock)
+    services = {service.name: service for service in manifest.services}
+    with sampler:
+        for state in states:
+            if probing is not None and state.service in services:
+                progress.note(f"{state.service}: asking whether its answers are right")
+                service = services[state.service]
+                probed += probe_service(
+                    probing, state.url, service, manifest.acceptance, salt, sampler.span
+                )
+            failed = False
+            for concurrency in dict.fromkeys(manifest.acceptance.concurrency):
+                level = Level(state.service, concurrency, manifest.acceptance, salt, failed)
+                with sampler.span(state.service, f"x{concurrency}"):
+                    run = asyncio.run(_one_level(state.url, level, chat, clock, progress))
+                levels.append(level_metrics(state.service, concurrency, run))
+                samples[sample_key(state.service, concurrency)] = run.samples
+                failed = not levels[-1].succeeded
+                progress.note(_line(levels[-1]))
     checks, warnings = judge(manifest.acceptance, levels, samples)
-    checks = (*judge_kernels(manifest.services, states), *checks)
+    right, doubts = judge_correctness(probed)
+    checks = (*judge_kernels(manifest.services, states), *right, *checks)
+    warnings = (*doubts, *warnings)
     return AcceptanceRecord(
         bundle_id=verified.bundle_id,
         manifest_sha256=verified.digest,
@@ -73,6 +94,8 @@ def accept(
         checks=checks,
         verdict=overall(checks),
         warnings=warnings if verified.signed else (_UNSIGNED, *warnings),
+        correctness=tuple(probed),
+        telemetry=sampler.telemetry(),
     )
 
 

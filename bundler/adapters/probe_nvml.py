@@ -1,14 +1,19 @@
-"""DeviceProbe through NVML (`nvidia-ml-py`): asks each thing alone, so one refusal hides nothing else."""
+"""DeviceProbe and DeviceSampler through NVML (`nvidia-ml-py`).
+
+Each thing is asked alone, so that one refusal hides nothing else.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pynvml
 
 from bundler.domain.host import Devices, GpuProcess, GpuState
+from bundler.domain.telemetry import GpuObservation
 
 T = TypeVar("T")
 # https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html ; idle is no brake.
@@ -50,6 +55,63 @@ class NvmlDevices:
             return Devices(fault=f"NVML: {cause}")
         finally:
             pynvml.nvmlShutdown()
+
+
+class NvmlSampler:
+    """Looks at the GPUs while something runs on them: NVML is opened once, handles are kept."""
+
+    def __init__(self) -> None:
+        self._handles: dict[int, Any] = {}
+        self._opened = False
+
+    def open(self) -> str:
+        """Find the GPUs; gives why there is nothing to read, empty when there is."""
+        try:
+            pynvml.nvmlInit()
+            self._opened = True
+            count = pynvml.nvmlDeviceGetCount()
+        except pynvml.NVMLError as cause:
+            return f"NVML: {cause}"
+        for number in range(count):
+            # One that has fallen off the bus is counted, and cannot be asked.
+            with suppress(pynvml.NVMLError):
+                self._handles[number] = pynvml.nvmlDeviceGetHandleByIndex(number)
+        return "" if self._handles else "NVML: no GPU answers"
+
+    def sample(self, t_s: float) -> tuple[GpuObservation, ...]:
+        """Every GPU now. What one refuses is None; one that has gone is left out, and asked again."""
+        seen = (_observed(t_s, number, handle) for number, handle in self._handles.items())
+        return tuple(one for one in seen if one is not None)
+
+    def close(self) -> None:
+        """Let NVML go."""
+        if self._opened:
+            self._opened = False
+            self._handles.clear()
+            with suppress(pynvml.NVMLError):
+                pynvml.nvmlShutdown()
+
+
+def _observed(t_s: float, number: int, handle: Any) -> GpuObservation | None:
+    ask = _Asking(handle).ask
+    memory = ask("memory", pynvml.nvmlDeviceGetMemoryInfo)
+    power = ask("power", pynvml.nvmlDeviceGetPowerUsage)
+    limit = ask("power cap", pynvml.nvmlDeviceGetEnforcedPowerLimit)
+    clock = ask("clock", pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_SM)
+    brakes = ask("clocks", pynvml.nvmlDeviceGetCurrentClocksThrottleReasons)
+    running = ask("processes", pynvml.nvmlDeviceGetComputeRunningProcesses)
+    if all(answer is None for answer in (memory, power, limit, clock, brakes, running)):
+        return None
+    return GpuObservation(
+        t_s=t_s,
+        gpu=number,
+        memory_used=int(memory.used) if memory else None,
+        power_w=_watts(power),
+        power_limit_w=_watts(limit),
+        sm_clock_mhz=clock,
+        throttle_reasons=tuple(text for bit, text in _BRAKES.items() if (brakes or 0) & bit),
+        processes=tuple(sorted({one.pid for one in running or ()})),
+    )
 
 
 def _cuda() -> str:

@@ -33,6 +33,7 @@ HOMES = {
     **dict.fromkeys(("sign", "attach", "approve", "reject"), "sign_cmds"),
     "trust": "trust_cmds",
     "audit": "audit_cmds",
+    "golden": "golden_cmds",
     "preflight": "preflight_cmds",
     **dict.fromkeys(("run", "export", "serve"), "run_cmds"),
 }

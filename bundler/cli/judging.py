@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from bundler import wiring
 from bundler.cli.console import progress, say, table
 from bundler.domain.verdict import Verdict
-from bundler.errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, StateError
+from bundler.errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, FormatError, StateError
 
 if TYPE_CHECKING:
+    from bundler.accept.correctness.run import Probing
     from bundler.deploy.root import Root
-    from bundler.domain.facts import AcceptanceRecord, ReleaseRecord
-    from bundler.domain.manifest import VerifiedManifest
+    from bundler.domain.facts import AcceptanceRecord, ReleaseRecord, ServiceState
+    from bundler.domain.manifest import Manifest, VerifiedManifest
     from bundler.ports import Progress
 
 RECORD = "record.json"
@@ -41,8 +42,35 @@ def measure(
         SpaceError, FileAccessError: the receipt cannot be written.
     """
     from bundler.accept.pipeline import accept as run_acceptance
-    from bundler.deploy.observing import observe
     from bundler.format.codec import to_bytes
+
+    states = ready_states(place, release)
+    probing = probing_of(place, verified.manifest)
+    # Before minutes of measuring, not after: can the receipt be written?
+    place.write(place.acceptance / LAST, b"")
+    record = run_acceptance(
+        states=states,
+        verified=verified,
+        chat=probing.chat,
+        clock=wiring.clock(),
+        progress=shown,
+        host=wiring.host().facts(),
+        probing=probing,
+        watch=wiring.watch(release.engine_name, probing.chat),
+    )
+    folder = place.acceptance / record.began.replace(":", "")
+    place.write(folder / RECORD, to_bytes(record))
+    place.write(place.acceptance / LAST, folder.name.encode())
+    return record, folder / RECORD
+
+
+def ready_states(place: Root, release: ReleaseRecord) -> tuple[ServiceState, ...]:
+    """A release's running services, in its order.
+
+    Raises:
+        StateError: it has none, or one does not run.
+    """
+    from bundler.deploy.observing import observe
 
     launcher = wiring.launcher(place, progress(quiet=True))
     running = {
@@ -58,20 +86,32 @@ def measure(
             f"{', '.join(absent)}: not running, or not ready yet",
             hint="Run: airbundle start --root ROOT",
         )
-    # Before minutes of measuring, not after: can the receipt be written?
-    place.write(place.acceptance / LAST, b"")
-    record = run_acceptance(
-        states=tuple(running[service.name] for service in release.services),
-        verified=verified,
-        chat=wiring.chat(place),
-        clock=wiring.clock(),
-        progress=shown,
-        host=wiring.host().facts(),
-    )
-    folder = place.acceptance / record.began.replace(":", "")
-    place.write(folder / RECORD, to_bytes(record))
-    place.write(place.acceptance / LAST, folder.name.encode())
-    return record, folder / RECORD
+    return tuple(running[service.name] for service in release.services)
+
+
+def probing_of(place: Root, manifest: Manifest) -> Probing:
+    """What asks a bundle's services whether their answers are right, with the golden records of this root.
+
+    Raises:
+        FormatError: a record that is here cannot be read, or is of another model.
+    """
+    from bundler.accept.correctness.run import Probing
+    from bundler.format.golden import model_digest, read_golden
+
+    golden = {}
+    for service in manifest.services:
+        digest = model_digest(manifest, service.model)
+        path = place.golden(digest)
+        if path.is_file():
+            golden[service.name] = read_golden(path)
+            if golden[service.name].model_digest != digest:
+                raise FormatError(
+                    f"{path}: is of another model ({golden[service.name].model})",
+                    hint="Remove it, then: airbundle golden add FILE --root ROOT",
+                )
+    # llama-server is started with one slot unless the settings say otherwise; vLLM takes hundreds.
+    slots = None if manifest.engine.name == "vllm" else 1
+    return Probing(wiring.api(place), wiring.chat(place), golden, slots)
 
 
 def as_json(record: AcceptanceRecord, path: Path) -> dict[str, Any]:

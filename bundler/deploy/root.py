@@ -13,6 +13,7 @@
 <root>/run/<service>.json     started processes
 <root>/logs/<service>.log     what the engine said
 <root>/acceptance/<time>/     receipts and reports
+<root>/golden/<digest>.json   what models said where they were known to be right
 <root>/secrets/               API keys of services that listen on more than loopback
 <root>/audit.jsonl            who did what and when; audit.head: where it ends
 """
@@ -194,6 +195,10 @@ class Root:
     def acceptance(self) -> Path:
         """Folder of all acceptance runs."""
         return self.path / "acceptance"
+
+    def golden(self, model_digest: str) -> Path:
+        """What a model said on a set-up that is known to be right."""
+        return self.path / "golden" / f"{model_digest}.json"
 
     def make(self, path: Path) -> Path:
         """Create a folder below the root."""

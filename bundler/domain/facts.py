@@ -2,9 +2,11 @@
 
 from pydantic import Field
 
+from bundler.domain.correctness import CorrectnessResult
 from bundler.domain.record import Record
 from bundler.domain.running import Running
 from bundler.domain.spec import Acceptance, Service
+from bundler.domain.telemetry import Telemetry
 from bundler.domain.verdict import Check, Verdict
 
 
@@ -126,3 +128,5 @@ class AcceptanceRecord(Record):
     checks: tuple[Check, ...]
     verdict: Verdict
     warnings: tuple[str, ...] = ()
+    correctness: tuple[CorrectnessResult, ...] = Field((), description="Every probe's outcome.")
+    telemetry: Telemetry = Telemetry()

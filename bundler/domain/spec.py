@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from bundler.domain import names
 from bundler.domain.catalogue import KINDS
+from bundler.domain.correctness import Probe
 from bundler.domain.record import Name, Record
 from bundler.domain.sizes import MEDIA, MEDIUM_PATTERN, human, medium_limit, parse_size
 from bundler.domain.sources import EngineRef, FileRef, ModelRef
@@ -269,6 +270,13 @@ class Acceptance(Record):
     )
     slo: Slo | None = Field(None, description="Service-level objective, judged at every level.")
     expected: tuple[Expected, ...] = Field((), max_length=1000, description="Expected ranges.")
+    correctness: tuple[Probe, ...] | None = Field(
+        None,
+        max_length=20,
+        description="Probes that answers must stand, idle and under load; docs/correctness.md says what"
+        " each proves. When left out, those that hold for any model: golden and nll, where the engine"
+        " offers them. An empty list asks nothing.",
+    )
 
     def requests_at(self, concurrency: int) -> int:
         """Measured requests at a level: in fewer waves the level would hardly ever be full."""

@@ -13,12 +13,13 @@ import bundler
 
 ROOT = Path(bundler.__file__).parent
 CORE = {"domain", "errors"}
-HALF = CORE | {"format", "ports"}
+HALF = CORE | {"format", "ports", "instruments"}
 MAY_IMPORT: dict[str, set[str]] = {
     "__init__": set(),
     "errors": set(),
     "domain": set(),
     "ports": CORE,
+    "instruments": CORE,
     "format": CORE | {"ports"},
     "build": HALF | {"__init__"},
     "deploy": HALF,

@@ -3,6 +3,8 @@
  * STUB_COUNT, STUB_NAME, STUB_CC, STUB_TOTAL_MIB, STUB_FREE_MIB, STUB_MIG, STUB_ECC, STUB_ERRORS,
  * STUB_PERSISTENCE, STUB_EXCLUSIVE, STUB_POWER_W, STUB_DEFAULT_W, STUB_BRAKES, STUB_WIDTH, STUB_NVLINKS, STUB_P2P,
  * STUB_PID, STUB_PID_MIB, STUB_DRIVER, STUB_CUDA; a number of -1: not supported here.
+ * STUB_DRAW_W, STUB_CLOCK_MHZ; STUB_SEQUENCE=1: each look at the power adds 10 W and takes 5 MHz, and every other
+ * one finds the power cap braking. STUB_GONE_AFTER=N: every GPU is lost after N looks at the power.
  * STUB_FAIL=FUNCTION:CODE makes one function fail, STUB_LOST=INDEX one GPU.
  * Signatures: https://docs.nvidia.com/deploy/nvml-api/
  */
@@ -30,6 +32,8 @@ static int failing(const char *function) {
 }
 #define CHECK(name) do { int bad = failing(#name); if (bad) return bad; } while (0)
 static int index_of(nvmlDevice_t device) { return (int)(long)device - 1; }
+static long looks = 0;
+static int gone(void) { long after = number("STUB_GONE_AFTER", -1); return after >= 0 && looks > after; }
 
 nvmlReturn_t nvmlInitWithFlags(unsigned flags) { (void)flags; CHECK(Init); return OK; }
 nvmlReturn_t nvmlInit_v2(void) { CHECK(Init); return OK; }
@@ -69,7 +73,7 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t d, char *to, unsigned n) {
 }
 struct memory { u64 total, free, used; };
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t d, struct memory *to) {
-    (void)d; CHECK(Memory);
+    (void)d; CHECK(Memory); if (gone()) return GPU_IS_LOST;
     to->total = (u64)number("STUB_TOTAL_MIB", 143771) << 20;
     to->free = (u64)number("STUB_FREE_MIB", number("STUB_TOTAL_MIB", 143771) - 500) << 20;
     to->used = to->total - to->free;
@@ -98,6 +102,20 @@ nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t d, unsigned *to) {
 nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t d, unsigned *to) {
     (void)d; CHECK(Power); ANSWER(number("STUB_POWER_W", 700) * 1000);
 }
+nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t d, unsigned *to) {
+    (void)d; CHECK(Draw);
+    looks++;
+    if (gone()) return GPU_IS_LOST;
+    ANSWER((number("STUB_DRAW_W", 100) + (number("STUB_SEQUENCE", 0) ? 10 * looks : 0)) * 1000);
+}
+nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t d, unsigned *to) {
+    (void)d; CHECK(Enforced); if (gone()) return GPU_IS_LOST;
+    ANSWER(number("STUB_POWER_W", 700) * 1000);
+}
+nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t d, int kind, unsigned *to) {
+    (void)d; (void)kind; CHECK(Clock); if (gone()) return GPU_IS_LOST;
+    ANSWER(number("STUB_CLOCK_MHZ", 1980) - (number("STUB_SEQUENCE", 0) ? 5 * looks : 0));
+}
 nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t d, unsigned *to) {
     (void)d; ANSWER(number("STUB_DEFAULT_W", 700) * 1000);
 }
@@ -105,7 +123,9 @@ nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t d, unsign
     (void)d; *low = 200000; ANSWER(number("STUB_DEFAULT_W", 700) * 1000);
 }
 nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t d, u64 *to) {
-    (void)d; CHECK(Clocks); ANSWER(number("STUB_BRAKES", 0));
+    (void)d; CHECK(Clocks); if (gone()) return GPU_IS_LOST;
+    if (number("STUB_SEQUENCE", 0)) { *to = looks % 2 ? 0x4 : 0x1; return OK; }
+    ANSWER(number("STUB_BRAKES", 0));
 }
 nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t d, unsigned *to) { (void)d; ANSWER(5); }
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t d, unsigned *to) { (void)d; ANSWER(5); }
@@ -137,7 +157,7 @@ static nvmlReturn_t processes(unsigned *count, struct process *to) {
     return OK;
 }
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t d, unsigned *n, struct process *to) {
-    (void)d; CHECK(Processes); return processes(n, to);
+    (void)d; CHECK(Processes); if (gone()) return GPU_IS_LOST; return processes(n, to);
 }
 nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t d, unsigned *n, struct process *to) {
     (void)d; (void)to; *n = 0; return OK;

@@ -2,7 +2,8 @@
 
 It is installed from a wheel and started as a process like any engine. Switches make it fail as real
 engines do: --die-at-start, --die-saying TEXT, --die-on-first-request, --never-healthy, --slow-start, --ignore-sigterm,
---ignores-kv (its KV cache is f16 whatever was asked), --silent (it says nothing of it).
+--ignores-kv (its KV cache is f16 whatever was asked), --silent (it says nothing of it). --logprobs has it give
+log-probabilities and /metrics.
 """
 
 import json
@@ -26,6 +27,13 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
+        if self.path == "/metrics" and "--logprobs" in sys.argv:
+            data = b"llamacpp:requests_processing 1\nllamacpp:requests_deferred 0\n"
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+            return
         waiting = "--slow-start" in sys.argv and time.monotonic() - BEGAN < 4
         self.send_response(503 if waiting or "--never-healthy" in sys.argv else 200)
         self.send_header("Content-Length", "0")
@@ -47,6 +55,10 @@ class Handler(BaseHTTPRequestHandler):
             "choices": [{"message": {"content": "pong"}, "finish_reason": "length"}],
             "usage": {"prompt_tokens": 1, "completion_tokens": 1},
         }
+        if "--logprobs" in sys.argv and body.get("logprobs"):
+            steps = [{"token": t, "logprob": -0.5, "top_logprobs": [{"token": t, "logprob": -0.5}]}
+                     for t in body["messages"][0]["content"].split()]  # fmt: skip
+            answer["choices"][0]["logprobs"] = {"content": steps}
         data = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

@@ -39,6 +39,14 @@ class EngineArgs:
         return parser
 """
 
+_GOLDEN = b"""{"model_digest": "%s", "model": "m", "engine": "e 1", "recorded": "2026-01-01T00:00:00Z", "greedy": [{"prompt":
+ "a", "steps": [{"token": "#1", "logprob": -0.5, "top": [{"token": "#1", "logprob": -0.5}]}]}], "nll": [{"text": "a",
+ "tokens": 3, "mean": 2.5}]}""" % (b"a" * 64)
+_ANSWER = b"""{"choices": [{"message": {"content": "{\\"priority\\": \\"low\\", \\"floor\\": 1}", "tool_calls":
+ [{"function": {"name": "stock_level", "arguments": "{}"}}]}, "finish_reason": "stop", "logprobs": {"content": [{"token":
+ "a", "id": 3, "logprob": -1.5, "top_logprobs": [{"token": "token_id:7", "logprob": -1e-9}]}]}, "prompt_logprobs":
+ [null, {"3": {"logprob": -2.0}}]}], "usage": {"prompt_tokens": 9}}"""
+
 
 def seeds(target: str, work: Path) -> list[bytes]:
     """Inputs to start from; `work` is a folder for what has to be made."""
@@ -50,6 +58,11 @@ def seeds(target: str, work: Path) -> list[bytes]:
         work, "toy", "1.0", {"toy.py": b"x = 1\n", "toy.so": _elf()}, {"toy": "toy:main"}
     ).read_bytes()
     found = {
+        "metrics": [
+            b'vllm:num_requests_running{engine="0",a="} \\" "} 3.0\nllamacpp:requests_deferred 1 17\n'
+        ],
+        "golden": [_GOLDEN],
+        "answer": [_ANSWER, b'{"tokens": [{"id": 1, "piece": "a"}, {"id": 2, "piece": [1]}]}'],
         "manifest": [MANIFEST, (FROZEN / "delta" / "manifest.json").read_bytes()],
         "bootstrap_manifest": [MANIFEST],
         "bent_manifest": [bytes(range(60)), b"\0\1\3" * 5],

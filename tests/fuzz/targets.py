@@ -6,10 +6,11 @@ quadratic rule is a find too.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from io import BytesIO
@@ -17,6 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from bundler import wiring
+from bundler.accept.correctness.asking import Asker, NotOffered, WrongAnswer
+from bundler.accept.correctness.garbage import fault
+from bundler.accept.correctness.greedy import ask_greedy, compare
+from bundler.accept.correctness.likelihood import ask_nll
+from bundler.accept.correctness.tasks import json_schema, korean, needle, tools
+from bundler.accept.telemetry import observation
+from bundler.adapters.api_http import answered
+from bundler.adapters.engine_llamacpp.program import METRIC_NAMES as LLAMA_CPP_NAMES
+from bundler.adapters.engine_vllm.metrics import METRIC_NAMES
 from bundler.adapters.engine_vllm.wheel import read_facts
 from bundler.adapters.volumes_zip import ZipVolumes
 from bundler.bootstrap import airbundle_bootstrap as script
@@ -33,6 +43,7 @@ from bundler.errors import BundlerError
 from bundler.format.checksums import agree
 from bundler.format.codec import bytes_read, parse_lock, parse_manifest
 from bundler.format.gguf import read_gguf
+from bundler.format.golden import read_golden
 from bundler.format.places import Place, find_volumes
 from bundler.format.safetensors import HeaderFault, read_tensors
 from bundler.format.sealing import VolumeKey
@@ -41,6 +52,7 @@ from bundler.format.statements import parse_statement
 from bundler.format.volumes import scan_volumes
 from bundler.format.wheelzip import DAMAGE, open_wheel
 from bundler.format.workers import Idle
+from bundler.instruments import Answered
 from tests.fakes.wheels import make_wheel
 
 FROZEN = Path(__file__).parent.parent / "assets" / "bundle-v1"
@@ -57,6 +69,42 @@ def manifest(data: bytes) -> None:
     parts = placed_parts(found)
     for volume in found.volumes:
         volume_spans(volume, parts[volume.name], ZipVolumes(), found.block_size)
+
+
+def metrics(data: bytes) -> None:
+    """What /metrics answered: numbers or nothing."""
+    text = data.decode("utf-8", "replace")
+    for names in (METRIC_NAMES, LLAMA_CPP_NAMES):
+        observation(text, names, 0.0, "m")
+
+
+def golden(data: bytes) -> None:
+    """A golden record of another host, compared with itself."""
+    path = _WORK / "golden.json"
+    path.write_bytes(data)
+    found = read_golden(path)
+    assert compare(found.greedy, found.greedy)[0] == []
+
+
+def answer(data: bytes) -> None:
+    """An engine's JSON answer to each probe, and its text to the detectors."""
+
+    class Session:
+        async def post(self, path: str, body: Mapping[str, object], timeout_s: float) -> Answered:
+            return answered(200, data)
+
+    asker = Asker(Session(), "m", 1, "s")
+    for asked in (
+        lambda: ask_greedy(asker, "a", "b"),
+        lambda: ask_nll(asker, "a", "b"),
+        lambda: tools(asker),
+        lambda: json_schema(asker),
+        lambda: korean(asker),
+        lambda: needle(asker, 4096),
+    ):
+        with suppress(NotOffered, WrongAnswer, BundlerError):
+            asyncio.run(asked())
+    fault(data.decode("utf-8", "replace"))
 
 
 def bent_manifest(data: bytes) -> None:
@@ -228,6 +276,9 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], tuple[type[Exception], ...]]] 
     "elf": (elf, _OURS),
     "engine": (engine, _OURS),
     "archive": (archive, _OURS),
+    "metrics": (metrics, ()),
+    "golden": (golden, _OURS),
+    "answer": (answer, (NotOffered, WrongAnswer, *_OURS)),
 }
 
 _VALUES: tuple[Any, ...] = (

@@ -94,10 +94,66 @@ def check_vllm_kernels(runs: dict[str, Any]) -> None:
     assert runs["phases"]["starting the engine"] > 0
 
 
+def check_correctness(found: dict[str, Any]) -> None:
+    """Real log-probabilities, and the likelihood of texts in each engine's own way."""
+    told = {(one["probe"], one["phase"]): one for one in found["correctness"]}
+    assert told["nll", "idle"]["outcome"] == told["nll", "load"]["outcome"] == "right"
+    under_load = told["golden", "load"]
+    assert (under_load["outcome"], under_load["in_flight"]) == ("right", 7)
+    assert "6 prompts" in under_load["measured"]
+    judged = {check["what"]: check["verdict"] for check in found["checks"]}
+    assert judged["golden answers, under load"] == "PASS"
+    assert judged["likelihood of fixed texts, under load"] == "PASS"
+
+
+def check_telemetry(found: dict[str, Any]) -> None:
+    """The engine's own metrics and its processes, on the axis of the levels."""
+    seen = found["telemetry"]
+    spans = {span["what"]: span for span in seen["spans"]}
+    assert list(spans) == ["correctness, idle", "correctness, x7", "x1", "x8"]
+    ends = [span["ended_s"] for span in seen["spans"]]
+    assert ends == sorted(ends)
+    assert all(0 <= look["t_s"] <= ends[-1] + 60 for look in seen["engines"] + seen["processes"])
+    assert seen["engines"][-1]["generation_tokens"] > 0
+    assert all(look["waiting"] is not None for look in seen["engines"])
+    assert max(look["rss"] for look in seen["processes"]) > 10 * 2**20
+    assert seen["processes"][-1]["cpu_s"] > 0
+
+
+def check_golden(folder: Path) -> None:
+    """What the model says is recorded, and an idle service is compared with it from then on."""
+    airbundle, root = folder / "root" / "bin" / "airbundle", folder / "root"
+
+    def do(*words: str) -> str:
+        argv = [airbundle, *words, "--root", root]
+        done = subprocess.run(argv, capture_output=True, text=True)
+        assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+        return done.stdout
+
+    do("start", "--quiet")
+    try:
+        [path] = json.loads(do("golden", "record", "--json"))["golden"]
+        golden = json.loads(Path(path).read_text(encoding="utf-8"))
+        assert len(golden["greedy"]) == 6
+        assert all(
+            step["token"].startswith("#") for one in golden["greedy"] for step in one["steps"]
+        )
+        assert {one["text"] for one in golden["nll"]} == {"english", "korean"}
+        checks = json.loads(do("accept", "--quiet", "--json"))["checks"]
+        [idle] = [check for check in checks if check["what"] == "golden answers, idle"]
+        assert idle["verdict"] == "PASS"
+        assert "the golden record: 6 prompts" in idle["measured"]
+    finally:
+        subprocess.run([airbundle, "stop", "--root", root], check=False)
+
+
 def test_llama_cpp(tmp_path: Path, cache: Path) -> None:
     said = walk(tmp_path / "demo", cache)
     found = record(tmp_path / "demo")
     check_levels(found, 24)
+    check_correctness(found)
+    check_telemetry(found)
+    check_golden(tmp_path / "demo")
     check_llama_cpp_kernels(found["services"][0]["running"])
     check_volumes(tmp_path / "demo" / "bundle")
     assert "in a network namespace without network" in said or os.geteuid() != 0
@@ -208,6 +264,10 @@ def test_vllm_on_cpu_serves_qwen35_moe_and_a_model_that_dies_is_found(
     walk(folder, cache, "--engine", "vllm")
     found = record(folder)
     check_levels(found, 8)
+    check_correctness(found)
+    check_telemetry(found)
+    assert found["telemetry"]["engines"][-1]["kv_usage"] is not None
+    check_golden(folder)
     check_vllm_kernels(found["services"][0]["running"])
     check_volumes(folder / "bundle")
     assert found["engine_name"] == "vllm"

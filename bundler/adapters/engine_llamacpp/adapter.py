@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from zipfile import ZipFile
 
-from bundler.adapters.engine_llamacpp.program import TRACE, VERBOSITY, knows, read_flags
+from bundler.adapters.engine_llamacpp.program import METRICS, TRACE, VERBOSITY, knows, read_flags
 from bundler.domain.catalogue import finding
 from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.findings import Finding, Level
@@ -105,7 +105,7 @@ class LlamaCppEngine:
         if model is not None and model.format in ("safetensors", "pickle"):
             what = f"{model.format} weights; llama.cpp reads GGUF"
             found.append(finding("format-mismatch", service.model, what))
-        return Advice(findings=tuple(found), args=_telling(situation))
+        return Advice(findings=tuple(found), args=(*_telling(situation), *_measuring(situation)))
 
     def running(self, log: Iterable[str], metrics: str) -> Running:
         """What the log says; /metrics is off by default, and tells nothing of it."""
@@ -130,6 +130,13 @@ def _telling(situation: Situation) -> tuple[str, ...]:
     if TRACE not in known or set(given) & {VERBOSITY, *_VERBOSITY_NAMES}:
         return ()
     return (VERBOSITY, TRACE)
+
+
+def _measuring(situation: Situation) -> tuple[str, ...]:
+    """Has it serve /metrics, which is off by default: the acceptance run samples them."""
+    given = (situation.service.settings or Settings()).args
+    known = situation.engine.flags if situation.engine else {}
+    return (METRICS,) if knows(known, METRICS) and METRICS not in given else ()
 
 
 def _faults(service: Service, version: str) -> Iterator[Finding]:

@@ -12,6 +12,17 @@ import re
 from collections.abc import Iterable, Iterator
 from zipfile import ZipFile
 
+from bundler.instruments import MetricNames
+
+# tools/server/server-context.cpp. The ratio was there until 2025; a cache hit counts prompt tokens.
+METRIC_NAMES = MetricNames(
+    kv_usage=("llamacpp:kv_cache_usage_ratio",),
+    running=("llamacpp:requests_processing",),
+    waiting=("llamacpp:requests_deferred",),
+    generation_tokens=("llamacpp:tokens_predicted_total",),
+    prefix_hits=("llamacpp:prompt_tokens_cached_total",),
+)
+METRICS = "--metrics"
 VERBOSITY = "--verbosity"
 TRACE = "4"
 # The options' help lies in a library of its own, or in the program.

@@ -12,6 +12,18 @@ import re
 from typing import Any
 
 from bundler.domain.running import Running
+from bundler.instruments import MetricNames
+
+# vllm/v1/metrics/loggers.py; the client library appends `_total` to counters. `gpu_` names: up to 0.11.
+METRIC_NAMES = MetricNames(
+    kv_usage=("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
+    running=("vllm:num_requests_running",),
+    waiting=("vllm:num_requests_waiting",),
+    preemptions=("vllm:num_preemptions_total",),
+    generation_tokens=("vllm:generation_tokens_total",),
+    prefix_hits=("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
+    prefix_queries=("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
+)
 
 _INFO = re.compile(r"^vllm:cache_config_info\{(.*)\} 1(?:\.0)?\s*$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')

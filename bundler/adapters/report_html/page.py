@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from bundler.adapters.report_html import figures, sections
+from bundler.adapters.report_html import correctness, figures, sections, timeline
 from bundler.adapters.report_html.style import CSS
 from bundler.adapters.report_html.texts import both
 from bundler.domain.facts import AcceptanceRecord
@@ -27,7 +27,9 @@ class HtmlReport:
                 sections.verdict(record),
                 sections.what_ran(record),
                 sections.checks(record),
+                correctness.probed(record),
                 figures.measured(record),
+                timeline.observed(record.telemetry),
                 sections.errors(record),
                 sections.services(record),
                 sections.definitions(),

@@ -70,6 +70,7 @@ svg .limit-text{fill:var(--limit)}
 .s2{stroke:var(--p99);fill:var(--p99)}.line.s0,.line.s1,.line.s2{fill:none}
 .line.s1{stroke-dasharray:7 3}.line.s2{stroke-dasharray:2 3}
 .bar{fill:var(--bar)}.dot{fill:var(--p50);fill-opacity:.55}
+.band{fill:var(--line);fill-opacity:.28}.band.b1{fill-opacity:.55}.brake{fill:var(--hold)}
 .cross{stroke:var(--fail);stroke-width:2;fill:none}
 .warn{margin:0;padding-left:20px;color:var(--hold)}
 .foot{margin-top:40px;font-size:13px;color:var(--dim);border-top:1px solid var(--line);padding-top:10px}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from html import escape
 
+from bundler.adapters.report_html.texts_correctness import PATTERNS
 from bundler.domain.verdict import Verdict
 
 VERDICT = {
@@ -105,7 +106,9 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"(\S+), concurrency (\d+): answers came in one piece; TPOT and ITL say nothing there",
      r"\1, 동시 요청 \2건: 응답이 한 조각으로 와서 TPOT과 ITL은 의미가 없음"),
 )  # fmt: skip
-_RULES = tuple((re.compile(pattern, re.DOTALL), korean) for pattern, korean in _PATTERNS)
+_RULES = tuple(
+    (re.compile(pattern, re.DOTALL), korean) for pattern, korean in (*_PATTERNS, *PATTERNS)
+)
 _INSIDE = (
     (" %", "%"),
     (" and <= ", ", <= "),

@@ -39,6 +39,13 @@ def test_levels_are_those_that_the_program_explains() -> None:
     assert flags_of(LEVELS) == {}  # another program
 
 
+def test_metrics_are_switched_on_where_the_program_has_them() -> None:
+    flags = flags_of(TEXTS + LEVELS + b"\0--metrics\0")
+    assert review(flags=flags)[1] == ("--verbosity", "4", "--metrics")
+    assert "--metrics" not in review(flags=flags_of(TEXTS + LEVELS))[1]
+    assert review("--metrics", flags=flags)[1] == ("--verbosity", "4")
+
+
 @pytest.mark.parametrize(
     ("word", "known"),
     [

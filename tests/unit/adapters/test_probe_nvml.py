@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bundler.domain.host import Devices
+from bundler.domain.telemetry import GpuObservation
 
 ASK = (
     "import sys; from bundler import wiring;"
@@ -117,3 +118,74 @@ def test_a_host_without_nvml_is_a_fault_and_no_traceback() -> None:
 def test_no_peer_access(library: Path) -> None:
     assert ask(library, COUNT=2, P2P=0).gpus[0].peers == ()
     assert ask(library, COUNT=2, FAIL="P2P:999").gpus[0].peers is None
+
+
+WATCH = (
+    "import sys, json; from bundler.adapters.probe_nvml import NvmlSampler;"
+    "one = NvmlSampler(); fault = one.open();"
+    "looks = [[seen.model_dump(mode='json') for seen in one.sample(t)] for t in range(6)] if not fault else [];"
+    "one.close(); one.close();"
+    "json.dump({'fault': fault, 'looks': looks}, sys.stdout)"
+)
+
+
+def watch(library: Path | None, **stub: object) -> tuple[str, list[list[GpuObservation]]]:
+    env = {**os.environ, **{f"STUB_{name}": str(value) for name, value in stub.items()}}
+    env["LD_LIBRARY_PATH"] = str(library) if library else ""
+    done = subprocess.run(
+        [sys.executable, "-c", WATCH], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    looks = [[GpuObservation.model_validate(one) for one in look] for look in found["looks"]]
+    return found["fault"], looks
+
+
+def test_gpus_are_looked_at_again_and_again(library: Path) -> None:
+    fault, looks = watch(library, COUNT=2, SEQUENCE=1, PID=4321, TOTAL_MIB=1000, FREE_MIB=400)
+    assert fault == ""
+    assert [[seen.gpu for seen in look] for look in looks] == [[0, 1]] * 6
+    first = [look[0] for look in looks]
+    assert [seen.t_s for seen in first] == [0, 1, 2, 3, 4, 5]
+    # Two GPUs share the stub's counter: each look of one is two looks on.
+    assert [seen.power_w for seen in first] == [110, 130, 150, 170, 190, 210]
+    assert first[0].sm_clock_mhz == 1975
+    assert first[-1].sm_clock_mhz == 1925
+    assert {seen.throttle_reasons for seen in first} == {("power cap",)}
+    # Idle is no brake.
+    assert {look[1].throttle_reasons for look in looks} == {()}
+    assert (first[0].memory_used, first[0].power_limit_w) == (600 * 2**20, 700.0)
+    assert first[0].processes == (4321,)
+
+
+@pytest.mark.parametrize(
+    ("function", "field"),
+    [("Memory", "memory_used"), ("Draw", "power_w"), ("Enforced", "power_limit_w"), ("Clock", "sm_clock_mhz")],
+)  # fmt: skip
+def test_what_one_call_refuses_is_none_at_every_look(
+    library: Path, function: str, field: str
+) -> None:
+    _, looks = watch(library, FAIL=f"{function}:4")
+    assert [getattr(look[0], field) for look in looks] == [None] * 6
+    assert all(look[0].model_dump(exclude_none=True).keys() >= {"t_s", "gpu"} for look in looks)
+    assert len(looks[0][0].model_dump(exclude_none=True)) == 7
+
+
+def test_a_gpu_that_falls_off_the_bus_midway_is_left_out_from_then_on(library: Path) -> None:
+    _, looks = watch(library, GONE_AFTER=3)
+    assert [len(look) for look in looks] == [1, 1, 1, 1, 0, 0]
+    # It went between two questions of one look.
+    assert looks[3][0].memory_used is not None
+    assert (looks[3][0].power_w, looks[3][0].sm_clock_mhz) == (None, None)
+
+
+def test_a_gpu_that_was_gone_before_hides_no_other(library: Path) -> None:
+    fault, looks = watch(library, COUNT=2, LOST=0)
+    assert fault == ""
+    assert [[seen.gpu for seen in look] for look in looks] == [[1]] * 6
+
+
+def test_no_driver_is_a_reason_and_no_crash(library: Path) -> None:
+    assert "NVML" in watch(None)[0]
+    assert "Driver Not Loaded" in watch(library, FAIL="Init:9")[0]
+    assert watch(library, COUNT=0)[0] == "NVML: no GPU answers"

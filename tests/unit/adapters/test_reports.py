@@ -6,12 +6,21 @@ from html.parser import HTMLParser
 import pytest
 
 from bundler.accept.judge import judge, sample_key
+from bundler.adapters.report_html import timeline
 from bundler.adapters.report_html.charts import Limit, bars, lines, nice_top, scatter
 from bundler.adapters.report_html.page import HtmlReport
 from bundler.adapters.report_html.texts import korean, number
 from bundler.adapters.report_json import JsonReport
+from bundler.domain.correctness import CorrectnessResult, Outcome
 from bundler.domain.facts import AcceptanceRecord, RequestSample, ServiceState
 from bundler.domain.spec import Acceptance, Expected, Slo
+from bundler.domain.telemetry import (
+    EngineObservation,
+    GpuObservation,
+    ProcessObservation,
+    Span,
+    Telemetry,
+)
 from bundler.domain.verdict import overall
 from tests.unit.accept.levels import failed, level, sample
 
@@ -263,3 +272,99 @@ def test_charts_hold_no_broken_numbers() -> None:
     )
     assert "nan" not in drawn
     assert "inf" not in drawn
+
+
+def watched(**changes: object) -> Telemetry:
+    looks = [
+        GpuObservation(t_s=at, gpu=0, memory_used=60 * 2**30, power_w=500 + at, power_limit_w=700,
+                       sm_clock_mhz=1900, throttle_reasons=("power cap",) if at == 3 else ())
+        for at in range(9)
+    ]  # fmt: skip
+    engines = [
+        EngineObservation(t_s=at, service="chat", kv_usage=at / 10, running=4, waiting=at)
+        for at in range(9)
+    ]
+    uses = [ProcessObservation(t_s=at, service="chat", rss=2**30, cpu_s=at) for at in range(9)]
+    values: dict[str, object] = {
+        "period_s": 1.0, "gpus": looks, "engines": engines, "processes": uses,
+        "spans": (Span(service="chat", what="x1", began_s=0, ended_s=4),
+                  Span(service="chat", what="x8", began_s=4, ended_s=9)),
+    }  # fmt: skip
+    return Telemetry.model_validate(values | changes)
+
+
+def test_what_was_seen_is_drawn_over_one_time_axis() -> None:
+    page = timeline.observed(watched())
+    assert page.count("<svg") == 1
+    for words in (
+        "GPU 0 메모리",
+        "GPU 0 power, W",
+        "SM 클럭",
+        "KV 캐시 사용률",
+        "chat requests",
+        "RSS",
+    ):
+        assert words in page
+    assert page.count('class="band') == 2
+    assert page.count('class="brake"') == 1
+    assert "power cap" in page
+    # All panels share one scale: a look at t=8 of 9 is at the same place in each.
+    ends = {
+        line.split()[-1].split(",")[0]
+        for line in re.findall(r'points="([^"]* [^"]* [^"]* [^"]*)"', page)
+    }
+    assert len(ends) == 1
+
+
+def test_nothing_sampled_draws_nothing_and_faults_are_said() -> None:
+    assert timeline.observed(Telemetry()) == ""
+    page = timeline.observed(Telemetry(period_s=0.5, faults=("NVML: <b>no</b>",)))
+    assert "NVML: &lt;b&gt;no&lt;/b&gt;" in page
+    assert "<svg" not in page
+    hostile = watched(spans=(Span(service=HOSTILE, what=HOSTILE, began_s=0, ended_s=9),))
+    assert "<script>" not in timeline.observed(hostile)
+
+
+def test_the_page_holds_probes_and_telemetry_and_stays_well_formed() -> None:
+    probes = tuple(
+        CorrectnessResult(
+            service="chat", probe="golden", phase="load", outcome=outcome, judged=judged, in_flight=7,
+            measured="5 of 6 answers", reason="not offered by this engine: " + HOSTILE,
+            evidence=(HOSTILE,),
+        )
+        for outcome in Outcome
+        for judged in (True, False)
+    )  # fmt: skip
+    whole = record().model_copy(update={"correctness": probes, "telemetry": watched()})
+    page = HtmlReport().render(whole)
+    assert Page(page).wrong == []
+    assert "<script>" not in page
+    assert "응답 6건 중 5건 정상" in page
+    assert page.count("†") == 6  # four that do not decide, and the note in two languages
+
+
+def test_a_record_of_before_is_still_read() -> None:
+    old = record().model_dump(mode="json", exclude={"correctness", "telemetry"})
+    assert AcceptanceRecord.model_validate(old).telemetry == Telemetry()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "golden answers, under load",
+        "with idle: 6 prompts, 192 tokens alike, mean difference 0.0000 nats",
+        "the golden record: english: token 4 is 'a' here and 'b' there, and not among the 5 likeliest of both",
+        "idle: log-probabilities of the same tokens differ by 0.600 nats on average, over 0.25",
+        "idle: korean: 3.1000 nats for each token, 2.0000 there",
+        "m: tool call: not offered by this engine: no parser",
+        "m: likelihood of fixed texts: english 5.9: as unlikely as random words: is the model trained, and are its"
+        " weights whole?",
+        "m: answers are text, idle: 2 of 6 answers; '4' repeats 31 times (acceptance.correctness does not name"
+        " garbage, so it is not judged)",
+        "3 of 3 found in 16500 tokens",
+        "'!' repeats 64 times",
+    ],
+)
+def test_what_the_probes_say_is_said_in_korean(text: str) -> None:
+    assert HANGUL.search(korean(text))
+    assert "\\" not in korean(text)
