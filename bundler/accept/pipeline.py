@@ -48,7 +48,7 @@ def accept(
         for concurrency in dict.fromkeys(manifest.acceptance.concurrency):
             level = Level(state.service, concurrency, manifest.acceptance, salt, failed)
             run = asyncio.run(_one_level(state.url, level, chat, clock, progress))
-            levels.append(level_metrics(state.service, concurrency, run))
+            levels.append(level_metrics(state.service, concurrency, run, manifest.acceptance.slo))
             samples[sample_key(state.service, concurrency)] = run.samples
             failed = not levels[-1].succeeded
             progress.note(_line(levels[-1]))

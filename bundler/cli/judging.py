@@ -87,14 +87,15 @@ def show(record: AcceptanceRecord, path: Path) -> None:
     """The judgement for people."""
     table(
         "measured",
-        ["service", "#users", "#ok", "#TTFT p50/p95/p99 ms", "#TPOT p50/p95 ms", "#E2E p95 ms",
-         "#output tok/s"],
+        ["service", "#users", "#ok", "#TTFT p50/p95/p99 ms", "#first wave/after p95 ms",
+         "#TPOT p50/p95 ms", "#E2E p95 ms", "#output tok/s"],
         [
             [
                 level.service,
                 str(level.concurrency),
                 f"{level.succeeded}/{level.requests}",
                 "/".join(map(_ms, (level.ttft.p50, level.ttft.p95, level.ttft.p99))),
+                "/".join(_ms(part.ttft.p95 if part else None) for part in (level.burst, level.steady)),
                 "/".join(map(_ms, (level.tpot.p50, level.tpot.p95))),
                 _ms(level.e2e.p95),
                 f"{level.output_tokens_per_s:.1f}",
