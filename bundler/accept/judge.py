@@ -31,27 +31,41 @@ def sample_key(service: str, concurrency: int) -> str:
 
 
 def judge(
-    plan: Acceptance, levels: Sequence[LevelMetrics], samples: Samples
+    plan: Acceptance,
+    levels: Sequence[LevelMetrics],
+    samples: Samples,
+    known: Mapping[str, Sequence[Check]] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """Every check of every level, and warnings that judge nothing."""
+    """Every check of every level, and warnings that judge nothing.
+
+    Args:
+        plan: the bundle's acceptance plan.
+        levels: what was measured.
+        samples: the requests of each level, by `sample_key`.
+        known: checks against profiles, by the same key; they too decide nothing where a level is in doubt.
+    """
     checks: list[Check] = []
     warnings: list[str] = []
     for level in levels:
-        requests = samples[sample_key(level.service, level.concurrency)]
-        checks += _level_checks(plan, level, requests)
+        key = sample_key(level.service, level.concurrency)
+        requests = samples[key]
+        checks += _level_checks(plan, level, requests, (known or {}).get(key, ()))
         warnings += _level_warnings(plan, level, requests)
     return tuple(checks), tuple(warnings)
 
 
 def _level_checks(
-    plan: Acceptance, level: LevelMetrics, samples: Sequence[RequestSample]
+    plan: Acceptance,
+    level: LevelMetrics,
+    samples: Sequence[RequestSample],
+    known: Sequence[Check],
 ) -> list[Check]:
     ranges = [item for item in plan.expected if _is_for(item, level)]
     answered = _answered(plan.slo, ranges, level)
     figures = [_range(item, level) for item in ranges]
     if plan.slo:
         figures.insert(0, judge_objective(plan.slo, level, samples))
-    checks = [answered, *figures]
+    checks = [answered, *figures, *known]
     doubt = _miscounted(plan, samples)
     if doubt:
         # Whether requests were answered at all needs no count of tokens.

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
+from bundler.accept.fingerprint import fingerprint_of
 from bundler.accept.judge import judge, sample_key, worst_error
 from bundler.accept.kernels import judge_kernels
 from bundler.accept.load import Level, LevelRun, run_level
 from bundler.accept.metrics import level_metrics
+from bundler.accept.ranges import compare_level
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, RequestSample, ServiceState
 from bundler.domain.manifest import ShippedModel, VerifiedManifest
+from bundler.domain.profile import Profile
 from bundler.domain.verdict import overall
 from bundler.ports import ChatClient, Clock, Progress
 
-_UNSIGNED = "the bundle is UNSIGNED: nobody vouches for what was measured"
+UNSIGNED = "the bundle is UNSIGNED: nobody vouches for what was measured"
 
 
 def accept(
@@ -24,6 +28,7 @@ def accept(
     clock: Clock,
     progress: Progress,
     host: dict[str, str],
+    profiles: Sequence[Profile] = (),
 ) -> AcceptanceRecord:
     """Measure running services by the bundle's own plan, and judge.
 
@@ -37,6 +42,7 @@ def accept(
         clock: for the receipt's dates and the requests' times.
         progress: shows the requests.
         host: facts of this machine, copied into the receipt.
+        profiles: known figures to compare with.
     """
     manifest = verified.manifest
     began = clock.now()
@@ -47,12 +53,27 @@ def accept(
         failed = False
         for concurrency in dict.fromkeys(manifest.acceptance.concurrency):
             level = Level(state.service, concurrency, manifest.acceptance, salt, failed)
-            run = asyncio.run(_one_level(state.url, level, chat, clock, progress))
+            run = asyncio.run(one_level(state.url, level, chat, clock, progress))
             levels.append(level_metrics(state.service, concurrency, run, manifest.acceptance.slo))
             samples[sample_key(state.service, concurrency)] = run.samples
             failed = not levels[-1].succeeded
             progress.note(_line(levels[-1]))
-    checks, warnings = judge(manifest.acceptance, levels, samples)
+    prints = {
+        service.name: fingerprint_of(manifest, service, state, host)
+        for service in manifest.services
+        for state in states
+        if state.service == service.name
+    }
+    ranged = {
+        sample_key(level.service, level.concurrency): compare_level(
+            profiles, prints[level.service], level
+        )
+        for level in levels
+        if level.service in prints
+    }
+    known = {key: one.checks for key, one in ranged.items()}
+    checks, warnings = judge(manifest.acceptance, levels, samples, known)
+    warnings += tuple(line for one in ranged.values() for line in one.warnings)
     checks = (*judge_kernels(manifest.services, states), *checks)
     return AcceptanceRecord(
         bundle_id=verified.bundle_id,
@@ -72,13 +93,16 @@ def accept(
         samples=samples,
         checks=checks,
         verdict=overall(checks),
-        warnings=warnings if verified.signed else (_UNSIGNED, *warnings),
+        warnings=warnings if verified.signed else (UNSIGNED, *warnings),
+        fingerprints=prints,
+        comparisons=tuple(found for one in ranged.values() for found in one.comparisons),
     )
 
 
-async def _one_level(
+async def one_level(
     url: str, level: Level, chat: ChatClient, clock: Clock, progress: Progress
 ) -> LevelRun:
+    """Measure one level in a session of its own."""
     async with chat.session(url) as session:
         return await run_level(session=session, level=level, clock=clock, progress=progress)
 

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from bundler.domain.profile import Comparison, Fingerprint
 from bundler.domain.record import Record
 from bundler.domain.running import Running
 from bundler.domain.spec import Acceptance, Service
@@ -142,3 +143,9 @@ class AcceptanceRecord(Record):
     checks: tuple[Check, ...]
     verdict: Verdict
     warnings: tuple[str, ...] = ()
+    fingerprints: dict[str, Fingerprint] = Field(
+        {}, description="Service -> what its figures depend on."
+    )
+    comparisons: tuple[Comparison, ...] = Field(
+        (), description="Its figures beside those of profiles."
+    )
