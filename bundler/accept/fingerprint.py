@@ -24,11 +24,11 @@ _SAME_KV = {"fp8_e4m3": "fp8"}
 
 @dataclass(frozen=True)
 class Match:
-    """Whether a profile is of a run's set-up. `whole`: nothing that it states is unknown of the run."""
+    """Whether a profile is of a run's set-up; `unstated` by the profile, `unknown` of the run."""
 
     fits: bool
-    whole: bool = False
-    caveats: tuple[str, ...] = ()
+    unstated: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def fingerprint_of(
@@ -121,9 +121,11 @@ def same(known: Fingerprint, run: Fingerprint, *, kernel: bool = True) -> Match:
             silent.append(name)
         elif not _equal(name, wanted, found):
             return Match(False)
-    caveats = [f"{name.replace('_', ' ')} not stated" for name in missing]
-    caveats += [f"{name.replace('_', ' ')} of this run unknown" for name in silent]
-    return Match(True, not silent, tuple(caveats))
+    return Match(
+        True,
+        tuple(f"{name.replace('_', ' ')} not stated" for name in missing),
+        tuple(f"{name.replace('_', ' ')} of this run unknown" for name in silent),
+    )
 
 
 def _stands_for(name: str, known: Fingerprint) -> bool:

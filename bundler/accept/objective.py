@@ -159,7 +159,7 @@ def _apart(good: Sequence[bool], concurrency: int) -> str:
     burst, steady = good[:concurrency], good[concurrency:]
     if concurrency < 2 or not steady or all(burst):
         return ""
-    return f"good in the first wave {sum(burst)} of {len(burst)}, after it {sum(steady)} of {len(steady)}"
+    return f"good in the first wave {sum(burst)}/{len(burst)}, after it {sum(steady)}/{len(steady)}"
 
 
 def is_good(slo: Slo, sample: RequestSample) -> bool:

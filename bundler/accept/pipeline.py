@@ -10,7 +10,7 @@ from bundler.accept.judge import judge, sample_key, worst_error
 from bundler.accept.kernels import judge_kernels
 from bundler.accept.load import Level, LevelRun, run_level
 from bundler.accept.metrics import level_metrics
-from bundler.accept.ranges import compare_level
+from bundler.accept.ranges import compare_level, nothing_known
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, RequestSample, ServiceState
 from bundler.domain.manifest import ShippedModel, VerifiedManifest
 from bundler.domain.profile import Profile
@@ -71,6 +71,9 @@ def accept(
         for level in levels
         if level.service in prints
     }
+    for fingerprint in prints.values() if profiles else ():
+        if line := nothing_known(profiles, fingerprint):
+            progress.note(line)
     known = {key: one.checks for key, one in ranged.items()}
     checks, warnings = judge(manifest.acceptance, levels, samples, known)
     warnings += tuple(line for one in ranged.values() for line in one.warnings)

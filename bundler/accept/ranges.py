@@ -93,7 +93,9 @@ def _compare(
     if value is None:
         return None
     ends = limits(figure)
-    told = [*match.caveats, *profile.unknown, *([figure.note] if figure.note else [])]
+    # What the profile's author lists says more than the names of empty fields.
+    told = [*(profile.unknown or match.unstated), *match.unknown]
+    told += [figure.note] if figure.note else []
     if figure.concurrency is None:
         told.append("users at once unknown, taken as one")
     return Comparison(
@@ -107,7 +109,7 @@ def _compare(
         best=ends.best,
         # Of a run whose kernel is unknown nobody can say whether it is slow for its kernel.
         outcome=outcome_of(value, ends.worst, ends.best, higher=figure.higher_is_better)
-        if match.whole
+        if not match.unknown
         else "not judged",
         basis=ends.basis,
         caveats=tuple(dict.fromkeys(told)),

@@ -100,27 +100,27 @@ class Search:
         if cut:
             return Found(Verdict.INCONCLUSIVE, self._sure, missed, f"{cut}; {self._so_far()}")
         if missed is not None and self._both_ways(missed):
-            why = f"{missed} users passed once and missed once: the edge does not replicate"
+            why = f"passed once and missed once at {missed}: the edge does not replicate"
             return Found(Verdict.INCONCLUSIVE, self._sure, missed, why)
         if passed is not None and self._both_ways(passed):
-            why = f"{passed} users passed once and missed once: the edge does not replicate"
+            why = f"passed once and missed once at {passed}: the edge does not replicate"
             return Found(Verdict.INCONCLUSIVE, self._sure, passed, why)
         if passed is None:
             return self._nothing_passes()
         if missed is None:
-            why = f"{passed} users pass, the highest level that was asked for"
+            why = f"passes at {passed}, the highest level that was asked for"
             return Found(Verdict.PASS, passed, None, why)
         failed = all(verdict is Verdict.FAIL for verdict in self.verdicts[missed])
-        how = "fail" if failed else "are not shown to pass"
-        why = f"{passed} users pass and {missed} {how}, each {REPLICAS} times"
+        how = "fails" if failed else "is not shown to pass"
+        why = f"passes at {passed} and {how} at {missed}, each measured {REPLICAS} times"
         return Found(Verdict.PASS, passed, missed, why)
 
     def _nothing_passes(self) -> Found:
         told = self.verdicts.get(self.lowest, [])
         if told and all(verdict is Verdict.FAIL for verdict in told):
-            why = f"{self.lowest} users fail already, the lowest level that was asked for"
+            why = f"fails at {self.lowest} already, the lowest level that was asked for"
             return Found(Verdict.FAIL, None, self.lowest, why)
-        why = f"not even {self.lowest} users are shown to pass"
+        why = f"not shown to pass even at {self.lowest}"
         return Found(Verdict.INCONCLUSIVE, None, self.missed, why)
 
     @property
@@ -136,8 +136,8 @@ class Search:
 
     def _so_far(self) -> str:
         sure, missed = self._sure, self.missed
-        low = "no level passed yet" if sure is None else f"{sure} users passed"
-        return low if missed is None else f"{low}, {missed} did not"
+        low = "no level passed yet" if sure is None else f"passed at {sure}"
+        return low if missed is None else f"{low}, not at {missed}"
 
     def _both_ways(self, level: int) -> bool:
         return len({verdict is Verdict.PASS for verdict in self.verdicts[level]}) > 1

@@ -28,13 +28,13 @@ def test_the_edge_is_found_and_found_again(site: Any) -> None:
     found = here.json("accept", "--find-max", "--to", "8")
     assert (found["verdict"], found["best"], found["edge"]) == ("PASS", 3, 4)
     assert [trial["concurrency"] for trial in found["trials"]] == [1, 2, 4, 3, 4, 3]
-    assert found["reason"].startswith("3 users pass and 4 ")
+    assert found["reason"].startswith("passes at 3 and ")
     kept = evidence(here.root)
     assert Path(found["record"]).read_bytes()
     assert [trial["metrics"]["requests"] for trial in kept["trials"]] == [124] * 6
     assert "all slots are taken" in json.dumps(kept["trials"][2]["metrics"]["errors"])
     text = here.do("accept", "--find-max", "--from", "4", "--to", "8", code=10)
-    assert "4 users fail already" in text
+    assert "fails at 4 already" in text
 
 
 @pytest.mark.slow

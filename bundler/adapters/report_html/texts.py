@@ -72,7 +72,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"(\d+) of (\d+) good \((\S+) %\), one-sided (\S+) % bounds (\S+) % and (\S+) %;"
      r" good and bad come in waves, so they count as (\d+)",
      r"\2건 중 \1건 충족(\3 %), 단측 \4 % 신뢰하한 \5 %, 신뢰상한 \6 %;"
-     r" 충족 여부가 파동처럼 몰려 있어 \7건으로 계산"),
+     r" 충족과 미충족이 몰려서 나타나 \7건으로 환산"),
     (rf"every request failed{_ERROR}", r"모든 요청 실패\g<error>"),
     (r"the answers held no output tokens", "응답에 출력 토큰이 없음"),
     (rf"(\d+) failed{_ERROR}; the other checks count them",
@@ -86,6 +86,20 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"missed: (.+)", r"미충족 건수: \1"),
     (r"below (\S+)(?P<source>.*)", r"하한 \1 미만\g<source>"),
     (r"above (\S+)(?P<source>.*)", r"상한 \1 초과\g<source>"),
+    (r"profile (.+): (\S+ [<>]= \S+)", r"알려진 수치 \1: \2"),
+    (r"(\S+), concurrency (\d+): slower than known: (.+)",
+     r"\1, 동시 요청 \2건: 알려진 수치보다 느림: \3"),
+    (r"(\S+), concurrency (\d+): better than known, a cache or another model\?: (.+)",
+     r"\1, 동시 요청 \2건: 알려진 수치보다 지나치게 빠름(캐시나 다른 모델이 응답했을 가능성): \3"),
+    (r"(\S+), concurrency (\d+): (\S+) (\S+) is near (\S+), which kernel (\S+) gave in \w+ profile (\S+);"
+     r" kernel (.+) gave (\S+) there; this run's kernel: (.+) \(airbundle kernels\)",
+     r"\1, 동시 요청 \2건: \3 \4은(는) \7에서 \6 커널로 나온 \5에 가까움. 같은 조건에서 \8 커널은 \9."
+     r" 이번 실행의 커널: \g<10> (airbundle kernels로 확인)"),
+    (r"tolerance interval 95/95 of (\d+) runs(?P<rest>.*)",
+     r"기준 실행 \1회의 허용구간(95/95)\g<rest>"),
+    (r"±(\d+) % by default, of (\d+) runs?(?P<rest>.*)",
+     r"기본 범위 ±\1 %(기준 실행 \2회)\g<rest>"),
+    (r"range that the source states(?P<rest>.*)", r"출처가 밝힌 범위\g<rest>"),
     (r"there is no such figure(?P<source>.*)", r"측정값 없음\g<source>"),
     (r"source: (.*)", r"근거: \1"),
     (r"(\d+) of (\d+) answers came without token counts \(usage\)",
@@ -118,12 +132,12 @@ _INSIDE = (
     (" (source: ", " (근거: "),
     ("; missed: failed ", "; 미충족 건수: 실패 "),
     ("; missed: ", "; 미충족 건수: "),
-    ("good in the first wave ", "충족 건수: 첫 파동 "),
+    ("good in the first wave ", "충족 건수: 버스트(첫 동시 요청) "),
     ("; about ", "; 지금 비율이면 전체 약 "),
     (" in all at this rate", "건 필요"),
     ("; the share is too near the target for any number at this rate",
      "; 충족 비율이 목표에 너무 가까워 요청을 늘려도 판단하기 어려움"),
-    (", after it ", ", 이후 "),
+    (", after it ", ", 그 이후 "),
 )  # fmt: skip
 
 

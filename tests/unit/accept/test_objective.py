@@ -137,7 +137,7 @@ def test_the_check_tells_the_burst_apart_from_what_came_after() -> None:
     metrics, samples = level(*slow, *[sample()] * 90, concurrency=10)
     check = judge_objective(Slo(ttft_ms=200), metrics, samples)
     assert check.verdict is FAIL
-    assert check.reason == "missed: TTFT 10; good in the first wave 0 of 10, after it 90 of 90"
+    assert check.reason == "missed: TTFT 10; good in the first wave 0/10, after it 90/90"
 
 
 def test_the_check_says_when_requests_count_for_fewer() -> None:

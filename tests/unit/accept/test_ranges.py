@@ -103,9 +103,9 @@ def test_a_gpus_short_name_is_not_that_of_its_sisters(short: str, full: str, fit
 
 def test_what_a_profile_or_a_run_leaves_open_is_a_caveat() -> None:
     open_profile = same(fingerprint(kv_dtype=None), fingerprint())
-    assert (open_profile.whole, open_profile.caveats) == (True, ("kv dtype not stated",))
+    assert (open_profile.unstated, open_profile.unknown) == (("kv dtype not stated",), ())
     silent_run = same(fingerprint(), fingerprint(kernel=None))
-    assert (silent_run.whole, silent_run.caveats) == (False, ("kernel of this run unknown",))
+    assert (silent_run.unstated, silent_run.unknown) == ((), ("kernel of this run unknown",))
     found = compare_level([profile(rate(500))], fingerprint(kernel=None), LEVEL)
     assert found.checks == ()  # what is not known to be the same may not fail
 

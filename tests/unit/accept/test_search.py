@@ -36,7 +36,7 @@ def test_a_sharp_edge_is_found_to_the_user(limit: int) -> None:
     found, order = searched(up_to(limit))
     assert (found.verdict, found.best, found.edge) == (PASS, limit, limit + 1)
     assert order.count(limit) == order.count(limit + 1) == REPLICAS
-    assert f"{limit} users pass and {limit + 1} fail" in found.reason
+    assert f"passes at {limit} and fails at {limit + 1}" in found.reason
 
 
 @pytest.mark.parametrize("limit", [50, 100, 250, 511])
@@ -76,7 +76,7 @@ def test_a_system_that_cannot_be_judged_is_not_said_to_fail() -> None:
 def test_a_level_that_is_not_shown_to_pass_ends_the_way_up() -> None:
     found, _ = searched(lambda level, number: PASS if level <= 8 else HOLD)
     assert (found.verdict, found.best, found.edge) == (PASS, 8, 9)
-    assert "9 are not shown to pass" in found.reason
+    assert "is not shown to pass at 9" in found.reason
 
 
 def test_an_edge_that_passes_the_second_time_is_not_replicated() -> None:
@@ -89,7 +89,7 @@ def test_an_edge_that_passes_the_second_time_is_not_replicated() -> None:
     found, _ = searched(system)
     assert found.verdict is HOLD
     assert found.best == 8
-    assert "9 users passed once and missed once" in found.reason
+    assert "passed once and missed once at 9" in found.reason
 
 
 def test_a_last_pass_that_fails_the_second_time_is_not_replicated() -> None:
@@ -113,7 +113,7 @@ def test_a_search_that_is_cut_off_keeps_what_it_has() -> None:
         search.take(level, up_to(5)(level, 0))
     found = search.found(cut="the budget of 60 s is used up")
     assert (found.verdict, found.best, found.edge) == (HOLD, 4, 8)
-    assert found.reason == "the budget of 60 s is used up; 4 users passed, 8 did not"
+    assert found.reason == "the budget of 60 s is used up; passed at 4, not at 8"
     assert Search(1, 4).found(cut="interrupted").reason == "interrupted; no level passed yet"
 
 
