@@ -21,8 +21,8 @@ def level_metrics(
     tail included. The achieved concurrency is Little's law, L = sum of request times / duration
     (J. D. C. Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961).
 
-    The first `concurrency` requests that were sent are the burst: all users come at once there, and the
-    engine prefills for all of them before any has its first token.
+    The first `concurrency` requests that were sent are the burst, one of each user within two seconds at
+    most: the engine prefills for all of them before any has its first token.
     """
     good = [sample for sample in run.samples if sample.ok]
     tokens = sum(sample.output_tokens for sample in good)

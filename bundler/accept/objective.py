@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
+from bundler.accept.load import UNSENT
 from bundler.accept.statistics import (
     CONFIDENCE,
     lower_bound,
@@ -101,7 +102,9 @@ def judge_objective(slo: Slo, level: LevelMetrics, samples: Sequence[RequestSamp
     terms = ", ".join(f"{name} <= {limit:g} ms" for name, _, limit in limits) or "answered"
     missed = [_misses(sample, limits) for sample in samples]
     good = [not names for names in missed]
-    design = design_effect(good, level.concurrency)
+    # That an engine is gone is no bad luck of some waves, however its failures lie together.
+    gone = any(sample.error.startswith(UNSENT) for sample in samples)
+    design = 1.0 if gone else design_effect(good, level.concurrency)
     found = assess(sum(good), len(good), slo.attainment, design)
     counts = [
         f"{name} {number}"

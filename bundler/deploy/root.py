@@ -13,6 +13,8 @@
 <root>/run/<service>.json     started processes
 <root>/logs/<service>.log     what the engine said
 <root>/acceptance/<time>/     receipts and reports
+<root>/acceptance/<time>-find-max/  evidence of a search for the highest number of users
+<root>/profiles/*.yaml        the site's own known figures
 <root>/secrets/               API keys of services that listen on more than loopback
 """
 

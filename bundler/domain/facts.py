@@ -115,7 +115,8 @@ class LevelMetrics(Record):
     )
     errors: dict[str, int] = Field({}, description="Error text -> how often.")
     burst: Stretch | None = Field(
-        None, description="The first wave: the users who come all at once. None at one user."
+        None,
+        description="The first wave: one request of each user, within two seconds at most. None at one user.",
     )
     steady: Stretch | None = Field(None, description="What came after the first wave.")
 

@@ -72,6 +72,8 @@ class Figure(Record):
 
     @model_validator(mode="after")
     def _in_order(self) -> "Figure":
+        if (self.low is None) != (self.high is None):
+            raise ValueError("give `low` and `high`, or neither")
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"low {self.low:g} is over high {self.high:g}")
         return self

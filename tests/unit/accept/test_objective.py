@@ -11,6 +11,7 @@ from itertools import accumulate
 
 import pytest
 
+from bundler.accept.load import UNSENT
 from bundler.accept.objective import (
     assess,
     design_effect,
@@ -146,6 +147,13 @@ def test_the_check_says_when_requests_count_for_fewer() -> None:
     check = judge_objective(Slo(ttft_ms=200), metrics, samples)
     assert check.verdict is HOLD
     assert "good and bad come in waves, so they count as 12" in check.measured
+
+
+def test_an_engine_that_is_gone_at_the_end_of_a_level_fails_it() -> None:
+    died = [failed()] * 10 + [failed(f"{UNSENT} after 10 failures in a row: gone", e2e_ms=0.0)] * 10
+    metrics, samples = level(*[sample()] * 110, *died, concurrency=10)
+    check = judge_objective(Slo(ttft_ms=200), metrics, samples)
+    assert (check.verdict, check.reason) == (FAIL, "missed: failed 20")
 
 
 def test_how_many_requests_tell_at_the_same_rate() -> None:

@@ -99,6 +99,8 @@ def test_what_is_read_is_what_was_written() -> None:
         (GOOD.replace("a Tuesday", '"a\\e[31m"'), "profiles.0.conditions"),
         (GOOD + GOOD.partition("profiles:\n")[2], "two profiles are called mine"),
         ("\ud800", "not YAML"),
+        (GOOD.replace("runs:", "low: 9, runs:"), "give `low` and `high`"),
+        (GOOD.replace("runs:", "low: 9, high: 8, runs:"), "low 9 is over high 8"),
     ],
 )
 def test_what_is_no_profile_is_refused_in_one_line(text: str, told: str) -> None:
