@@ -9,12 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bundler.domain.capacity import Found
 from bundler.domain.verdict import Verdict
 
 REPLICAS = 2
 # A level one twentieth higher cannot be told from this one: machines differ more from day to day.
 _RESOLUTION = 20
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search shows: the highest level that passes, and the lowest above it that does not."""
+
+    verdict: Verdict
+    best: int | None
+    edge: int | None
+    reason: str
 
 
 @dataclass

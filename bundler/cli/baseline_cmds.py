@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +15,7 @@ from bundler.errors import StateError, disk_errors
 if TYPE_CHECKING:
     from bundler.accept.baseline import Side
     from bundler.domain.facts import AcceptanceRecord
-    from bundler.domain.profile import Profile
+    from bundler.domain.profile import Figure, Profile
 
 app = typer.Typer(
     name="baseline", help="Known figures to compare acceptance runs with.", no_args_is_help=True
@@ -161,10 +162,17 @@ def _of(profile: Profile) -> str:
 
 def _figures(profile: Profile) -> str:
     return ", ".join(
-        f"{f.metric}{f' @{f.concurrency}' if f.concurrency else ''}:"
-        f" {f.runs[0]:.4g}{f' ({len(f.runs)} runs)' if len(f.runs) > 1 else ''}"
-        for f in profile.figures
+        f"{one.metric}{f' @{one.concurrency}' if one.concurrency else ''}: {_value(one)}"
+        for one in profile.figures
     )
+
+
+def _value(figure: Figure) -> str:
+    """The range that the source gives, the one value, or the median of the runs."""
+    if figure.low is not None and figure.high is not None:
+        return f"{figure.low:.6g} to {figure.high:.6g}"
+    middle = median(figure.runs)
+    return f"{middle:.6g}" + (f" ({len(figure.runs)} runs)" if len(figure.runs) > 1 else "")
 
 
 def _side(path: Path) -> Side:

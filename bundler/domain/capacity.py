@@ -1,7 +1,5 @@
 """Observed: the highest concurrency that a service stands within its objective."""
 
-from typing import NamedTuple
-
 from pydantic import Field
 
 from bundler.domain.facts import LevelMetrics, RequestSample
@@ -9,15 +7,6 @@ from bundler.domain.profile import Fingerprint
 from bundler.domain.record import Record
 from bundler.domain.spec import Acceptance
 from bundler.domain.verdict import Check, Verdict
-
-
-class Found(NamedTuple):
-    """What a search shows: the highest level that passes, and the lowest above it that does not."""
-
-    verdict: Verdict
-    best: int | None
-    edge: int | None
-    reason: str
 
 
 class Trial(Record):

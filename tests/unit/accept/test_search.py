@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bundler.accept.search import REPLICAS, Search
-from bundler.domain.capacity import Found
+from bundler.accept.search import REPLICAS, Found, Search
 from bundler.domain.verdict import Verdict
 
 PASS, FAIL, HOLD = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
