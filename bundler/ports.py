@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bundler.domain.findings import Finding
     from bundler.domain.host import Devices, Host
     from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
+    from bundler.domain.manifest import Entry
     from bundler.domain.model_facts import ModelFacts
     from bundler.domain.needs import Tool
     from bundler.domain.running import Running
@@ -262,7 +263,7 @@ class Verifier(Protocol):
 
 @dataclass(frozen=True)
 class Install:
-    """Where an installed release keeps what an engine needs."""
+    """Where an installed release keeps what an engine needs; `shipped`: the manifest on a model file."""
 
     python: Path
     programs: tuple[Path, ...]
@@ -271,17 +272,19 @@ class Install:
     cache_dir: Path
     engine_version: str
     distribution: str
+    shipped: Callable[[str], Entry] | None = None
 
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """How to start one service."""
+    """How to start one service; `files` are small ones, and links, that must lie below `cache_dir`."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
     health_path: str = "/health"
     key_variable: str = ""
-    """Variable in which the engine takes the API key that it asks its clients for."""
+    """Variable in which the engine takes the API key that it asks its clients for, if it asks."""
+    files: Mapping[Path, bytes | Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -302,10 +305,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Advice:
-    """What an engine adapter says of a situation: findings, and settings that are safe and needed.
-
-    `env` and `args` are added to the service's own, which win.
-    """
+    """Findings, and settings that are safe and needed: they are added to the service's own, which win."""
 
     findings: tuple[Finding, ...] = ()
     env: dict[str, str] = field(default_factory=dict)

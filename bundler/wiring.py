@@ -16,6 +16,7 @@ from bundler.errors import HostError
 
 if TYPE_CHECKING:
     from bundler.build.tools import BuildTools
+    from bundler.deploy.audit import AuditLog
     from bundler.deploy.install import Installer
     from bundler.deploy.launch import Launcher
     from bundler.deploy.root import Root
@@ -162,6 +163,12 @@ def _llamacpp() -> EngineAdapter:
     return LlamaCppEngine()
 
 
+def _ollama() -> EngineAdapter:
+    from bundler.adapters.engine_ollama.adapter import OllamaEngine
+
+    return OllamaEngine()
+
+
 def _hub() -> ModelSource:
     with _connected_half():
         from bundler.adapters.source_hub.adapter import HubSource
@@ -238,7 +245,11 @@ def _this_host() -> Target | None:
         return None
 
 
-ENGINES: dict[str, Callable[[], EngineAdapter]] = {"vllm": _vllm, "llama.cpp": _llamacpp}
+ENGINES: dict[str, Callable[[], EngineAdapter]] = {
+    "vllm": _vllm,
+    "llama.cpp": _llamacpp,
+    "ollama": _ollama,
+}
 SOURCES: dict[str, Callable[[], ModelSource]] = {"hub": _hub, "local": _local, "gguf": _gguf}
 RESOLVERS: dict[str, Callable[[Callable[[], HostIndex]], WheelResolver]] = {
     "uv": _uv,
@@ -334,11 +345,23 @@ def serve_shelf(shelf: Shelf, host: str, port: int, say: Callable[[str], None]) 
     serve(shelf, host, port, say)
 
 
+def audit_log(root: Root) -> AuditLog:
+    """Who did what to a root."""
+    from bundler.deploy.audit import AuditLog
+
+    return AuditLog(root, clock())
+
+
 def installer(root: Root, progress: Progress) -> Installer:
     """Makes releases below a root."""
     from bundler.deploy.install import Installer
 
-    return Installer(root=root, uv=uv_program(), runner=runner(), clock=clock(), progress=progress)
+    try:
+        uv: str | None = uv_program()
+    except HostError:
+        # pip installs as well, only slower.
+        uv = None
+    return Installer(root=root, uv=uv, runner=runner(), clock=clock(), progress=progress)
 
 
 def launcher(root: Root, progress: Progress) -> Launcher:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.build.enginearchive import ARCHIVE, ArchiveWheels
 from bundler.build.resolve import SELF
 from bundler.build.store import Blob, ContentStore
 from bundler.domain.lock import Lock, LockedExtra, LockedFile, LockedModel, LockedWheel
@@ -56,7 +57,7 @@ class Fetcher:
         """
         wheels = {wheel.filename: wheel for wheel in (*lock.engine_wheels, *lock.tool_wheels)}
         jobs = [
-            *(self._wheel_job(wheel) for wheel in wheels.values()),
+            *(self._wheel_job(wheel, lock) for wheel in wheels.values()),
             *(self._extra_job(extra) for extra in lock.extras),
             *(self._file_job(model, file) for model in lock.models for file in model.files),
         ]
@@ -85,16 +86,22 @@ class Fetcher:
                 hint="Free space, or give another --cache.",
             )
 
-    def _wheel_job(self, wheel: LockedWheel) -> _Job:
+    def _wheel_job(self, wheel: LockedWheel, lock: Lock) -> _Job:
         def cached() -> Blob | None:
             if wheel.url == SELF:
                 return Blob(self.tool_wheel, digest_file(self.tool_wheel))
             return self.store.get(wheel.sha256)
 
         def bring(task: Task) -> Blob:
+            if wheel.url == ARCHIVE:
+                made = ArchiveWheels(self.store, self.downloader, self.progress, self.base)
+                return made.remake(lock, wheel)
             return self._download(wheel.url, wheel.filename, wheel.sha256, task)
 
         origin = wheel.url if wheel.url.startswith("http") else wheel.url.split(":", 1)[0]
+        if wheel.url == ARCHIVE and lock.engine_archive is not None:
+            # What the reviewer is told: where the bytes are from, not that a wheel was made of them.
+            origin = f"{lock.engine_archive.origin} (sha256 {lock.engine_archive.sha256})"
         return _Job(
             path=layout.wheel_path(wheel.filename),
             kind="wheel",

@@ -118,7 +118,8 @@ def _place(
         raise Beyond(f"GPU {missing[0][:80]} is not in the table of GPUs")
     found = tuple(kind for kind in kinds if kind)
     if engine != "vllm":
-        return _Placed(service, model, engine, version, found, runsettings.llamacpp(service, model))
+        of = runsettings.ollama if engine == "ollama" else runsettings.llamacpp
+        return _Placed(service, model, engine, version, found, of(service, model))
     run = runsettings.vllm(service, model, found[0], version)
     if run.numbers.tp != len(found):
         raise Beyond(f"tensor_parallel {run.numbers.tp} needs as many GPUs, {len(found)} are there")

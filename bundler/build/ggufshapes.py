@@ -12,18 +12,8 @@ from typing import Any
 
 from bundler.build.confignumbers import number
 from bundler.domain.model_facts import LayerGroup
+from bundler.format.gguf import file_type
 
-# llama.cpp's llama_ftype (include/llama.h).
-_FILE_TYPES = {
-    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K",
-    11: "Q3_K_S", 12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S",
-    17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS",
-    23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S", 29: "IQ2_M",
-    30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4_MOE", 39: "NVFP4",
-    40: "Q1_0",
-}  # fmt: skip
-# LLAMA_FTYPE_GUESSED: not stated by who made the file.
-_GUESSED = 1024
 _MAX_LAYERS = 10_000
 # Every n-th layer sees everything, where the file does not say (llama.cpp, src/llama-model.cpp).
 _PATTERNS = {"gemma2": 2, "gemma3": 6, "gpt-oss": 2, "cohere2": 4}
@@ -44,8 +34,7 @@ class GgufShape:
     @property
     def file_type(self) -> str:
         """How most tensors are quantized, as llama.cpp calls it; empty when it is not stated."""
-        stated = self._metadata.get("general.file_type")
-        return _FILE_TYPES.get(stated & ~_GUESSED, "") if type(stated) is int else ""
+        return file_type(self._metadata)
 
     def number(self, key: str) -> int:
         """A positive whole number, else 0; of one value for each layer, the largest."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bundler.build.modelfacts import GGUF_ENGINES
 from bundler.domain.catalogue import finding
 from bundler.domain.findings import Finding, Level
 from bundler.domain.model_facts import ModelFacts
@@ -29,8 +30,8 @@ class _Case:
         return self.facts.name
 
     @property
-    def llamacpp(self) -> bool:
-        return self.spec.engine.name == "llama.cpp"
+    def reads_gguf(self) -> bool:
+        return self.spec.engine.name in GGUF_ENGINES
 
     def given(self, *flags: str) -> bool:
         """Whether a service that serves the model, or any if none does, has one of the flags."""
@@ -141,14 +142,14 @@ def _serves(case: _Case) -> Iterator[Finding]:
 def _weights(case: _Case) -> Iterator[Finding]:
     facts = case.facts
     if facts.format == "none":
-        what = "GGUF" if case.llamacpp else "safetensors file in its own folder"
+        what = "GGUF" if case.reads_gguf else "safetensors file in its own folder"
         yield finding("no-weights", case.name, f"no {what} among its files")
-    elif not (case.llamacpp or facts.has_config or facts.format == "gguf"):
+    elif not (case.reads_gguf or facts.has_config or facts.format == "gguf"):
         yield finding("no-config", case.name, "no config.json among its files")
     # Of what a service serves, the engine's adapter says the same.
     draft = case.ref.role == "draft" and not case.serving and facts.format != "none"
-    if draft and case.llamacpp != (facts.format == "gguf"):
-        reads = "GGUF" if case.llamacpp else "safetensors"
+    if draft and case.reads_gguf != (facts.format == "gguf"):
+        reads = "GGUF" if case.reads_gguf else "safetensors"
         what = f"{facts.format} weights; {case.spec.engine.name} reads {reads}"
         yield finding("format-mismatch", case.name, what)
 
@@ -159,12 +160,20 @@ def _speaks(case: _Case) -> Iterator[Finding]:
     if not facts.has_tokenizer and expected and not case.given("--tokenizer"):
         yield finding("no-tokenizer", case.name, "no tokenizer.json, tokenizer.model or the like")
     given = case.given("--chat-template", "--chat-template-file")
+    given = given or "template" in facts.companions
     if role == "model" and not facts.has_chat_template and not given:
         yield _silent(case)
 
 
 def _silent(case: _Case) -> Finding:
-    if case.llamacpp:
+    if case.spec.engine.name == "ollama":
+        return finding(
+            "no-chat-template",
+            case.name,
+            "no tokenizer.chat_template in the GGUF, and no file `template` beside it",
+            fix="Carry the model's template in Ollama's form as a file `template`.",
+        )
+    if case.reads_gguf:
         return finding(
             "no-chat-template",
             case.name,

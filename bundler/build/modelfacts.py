@@ -20,12 +20,15 @@ from bundler.build.ropescaling import stretched
 from bundler.domain.lock import LockedModel
 from bundler.domain.model_facts import ModelFacts
 
-MODEL_FACTS_VERSION = 2
+MODEL_FACTS_VERSION = 3
 _TOKENIZERS = {
     "tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "vocab.txt", "spiece.model",
     "tiktoken.model", "sentencepiece.bpe.model",
 }  # fmt: skip
 _TOKENIZER_ENDINGS = (".tiktoken", ".model.v3", ".model.v7")
+# Names by the Hub's convention: https://huggingface.co/docs/hub/ollama
+_COMPANIONS = ("template", "system", "params")
+GGUF_ENGINES = ("llama.cpp", "ollama")
 _TEMPLATES = {"chat_template.jinja", "chat_template.json", "additional_chat_templates"}
 # Mistral's own tokenizer brings its templates in code (mistral-common).
 _TALKING_TOKENIZER = "tekken.json"
@@ -42,14 +45,14 @@ def read_model(model: LockedModel, read: Read, engine: str = "vllm") -> ModelFac
     Args:
         model: its files.
         read: gives bytes of a file from an offset on, fewer at its end.
-        engine: where safetensors and GGUF lie side by side, llama.cpp's weights are the GGUF.
+        engine: where safetensors and GGUF lie side by side, llama.cpp's and Ollama's weights are the GGUF.
 
     Raises:
         SourceError: whatever `read` raises. Broken content is a fault in the facts.
     """
     files = ModelFiles(model, read)
     gguf = any(path.endswith(".gguf") and "mmproj" not in path for path in files.by_path)
-    if gguf and (engine == "llama.cpp" or not files.top(".safetensors")):
+    if gguf and (engine in GGUF_ENGINES or not files.top(".safetensors")):
         return _gguf_facts(files)
     return _safetensors_facts(files)
 
@@ -149,6 +152,7 @@ def _gguf_facts(files: ModelFiles) -> ModelFacts:
         faults=(*files.faults, *weights.faults),
         has_tokenizer="tokenizer.ggml.model" in metadata,
         has_chat_template=bool(metadata.get("tokenizer.chat_template")),
+        companions=tuple(name for name in _COMPANIONS if name in files.by_path),
         **code_of(files),
         **sums,
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bundler.build.enginearchive import ArchiveWheels
 from bundler.build.fetch import Fetched, Fetcher, check_own_wheel
 from bundler.build.filled import filled
 from bundler.build.pack import Packer, loose_file
@@ -68,6 +69,7 @@ def make_lock(
         progress=tools.progress,
         engine_only=engine_only,
         built_into=tools.store.root / "built",
+        archives=ArchiveWheels(tools.store, tools.downloader, tools.progress, base),
     )
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from bundler.build.enginearchive import ArchiveWheels
 from bundler.build.floor import at_lowest_floor
-from bundler.build.tags import parse_wheel
+from bundler.build.tags import best_wheel, parse_wheel
 from bundler.build.toolwheel import NAME, tool_version
 from bundler.domain.lock import Lock, LockedExtra, LockedWheel
 from bundler.domain.sources import FileRef
 from bundler.domain.spec import BundleSpec
 from bundler.domain.target import Target
-from bundler.errors import SourceError, SpecError, disk_errors
+from bundler.errors import ResolveError, SourceError, SpecError, disk_errors
 from bundler.format.codec import to_bytes
 from bundler.format.digests import sha256_hex
 from bundler.ports import Clock, ModelSource, Progress, WheelRequest, WheelResolver
@@ -39,6 +40,7 @@ def resolve(
     progress: Progress,
     engine_only: bool = False,
     built_into: Path | None = None,
+    archives: ArchiveWheels | None = None,
 ) -> Lock:
     """Pin everything.
 
@@ -52,6 +54,7 @@ def resolve(
         progress: told of each step.
         engine_only: leave models and files out.
         built_into: keeps wheels that are built from source, for specs that allow it.
+        archives: makes the wheel of an engine that comes as an archive.
 
     Raises:
         ResolveError: the index has no closure for the target.
@@ -59,7 +62,13 @@ def resolve(
         SpecError: the spec names a local file that is not there.
     """
     progress.note(f"resolving {spec.engine.distribution} {spec.engine.version} for the target")
-    target, engine = _engine_closure(spec, base, resolver, built_into)
+    archive = None
+    if spec.engine.archive is not None and archives is not None:
+        wanted = spec.target
+        wheel, archive = archives.make(spec.engine.archive, spec.engine.version, wanted.arch)
+        target, engine = _archive_closure(spec, wheel, resolver.floors)
+    else:
+        target, engine = _engine_closure(spec, base, resolver, built_into)
     progress.note(f"resolving {NAME} {tool_version()} for the target")
     tool = _tool_closure(target, resolver, tool_wheel)
     models = []
@@ -75,6 +84,7 @@ def resolve(
         engine_name=spec.engine.name,
         engine_version=spec.engine.version,
         engine_wheels=tuple(map(_with_size, engine)),
+        engine_archive=archive,
         tool_wheels=tuple(map(_with_size, tool)),
         models=tuple(models),
         extras=tuple(_extra(ref, base) for ref in (() if engine_only else spec.files)),
@@ -94,6 +104,26 @@ def _engine_closure(
         target = wanted.with_glibc(wanted.glibc)
         return target, ask(target)
     return at_lowest_floor(ask, wanted, resolver.floors)
+
+
+def _archive_closure(
+    spec: BundleSpec, wheel: LockedWheel, floors: Sequence[str]
+) -> tuple[Target, tuple[LockedWheel, ...]]:
+    """One wheel, which needs no other. Whether a stated glibc is enough for it, the proof says."""
+
+    def ask(target: Target) -> tuple[LockedWheel, ...]:
+        if best_wheel([(wheel.filename, wheel)], target) is None:
+            raise ResolveError(
+                f"{wheel.filename}: no glibc up to {floors[-1]} is enough for it",
+                hint="State target.glibc.",
+                without_wheel=[wheel.name],
+            )
+        return (wheel,)
+
+    wanted = spec.target
+    if wanted.states_glibc:
+        return wanted.with_glibc(wanted.glibc), (wheel,)
+    return at_lowest_floor(ask, wanted, floors)
 
 
 def engine_request(

@@ -4,7 +4,8 @@ vLLM's defaults were read in the wheels: gpu_memory_utilization 0.9, from 0.20 o
 sequences and 8192 tokens in a batch on GPUs of 70 GiB and more (but A100), otherwise 256 and 2048
 (`EngineArgs.get_batch_defaults`); from 0.28 on 16384 tokens on GPUs of 160 GiB and more; hybrid
 models keep two states for each request from 0.26 on, where prefix caching is on for them.
-llama.cpp's are in https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md .
+llama.cpp's are in https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md , Ollama's in
+https://github.com/ollama/ollama/blob/main/docs/faq.mdx .
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ _GRAPHS = (
     "--compilation-config", "-cc", "-O", "--cudagraph-capture-sizes", "--cuda-graph-sizes",
     "--speculative-config", "-sc",
 )  # fmt: skip
+_GPU_LAYERS = ("-ngl", "--gpu-layers", "--n-gpu-layers")
+_CPU_MOE = ("-ncmoe", "--n-cpu-moe")
 # Patterns of --override-tensor that mean the routed experts of every layer.
 _ALL_EXPERTS = re.compile(
     r"(?:blk\\?\.\.[*+]\\?)?(?:\\?\.)?(?:ffn_\.[*+]_?)?exps(?:\\?\.(?:weight)?)?=CPU"
@@ -142,7 +145,8 @@ def llamacpp(service: Service, model: ModelFacts) -> Run:
     k = args.text("-ctk", "--cache-type-k") or settings.kv_cache_dtype
     v = args.text("-ctv", "--cache-type-v") or settings.kv_cache_dtype
     layers = max(sum(group.layers for group in model.groups), 1)
-    on_gpu = args.number("-ngl", "--gpu-layers", "--n-gpu-layers")
+    on_gpu = args.number(*_GPU_LAYERS)
+    on_gpu = settings.gpu_layers if on_gpu is None else on_gpu
     part = Fraction(1) if on_gpu is None else min(Fraction(on_gpu, layers), Fraction(1))
     return Run(
         context=_known_context(context),
@@ -153,23 +157,46 @@ def llamacpp(service: Service, model: ModelFacts) -> Run:
         stretched=args.has("--rope-scaling", "--rope-scale", "--yarn-orig-ctx"),
         layers_on_gpu=part,
         share=Fraction(0) if args.has("-nkvo", "--no-kv-offload") else part,
-        experts_on_cpu=_experts(args, layers),
-        rigid=_rigid(args),
+        experts_on_cpu=_experts(settings, args, layers),
+        rigid=_rigid(settings, args),
     )
 
 
-def _rigid(args: _Args) -> bool:
+def ollama(service: Service, model: ModelFacts) -> Run:
+    """How Ollama would run the service: it gives its llama-server the context times the requests.
+
+    Raises:
+        Beyond: it depends on what is not known.
+    """
+    settings = service.settings or Settings()
+    if not settings.max_model_len:
+        raise Beyond("max_model_len is not set, and Ollama chooses a context by the GPU's memory")
+    kind = settings.kv_cache_dtype
+    return Run(
+        context=settings.max_model_len,
+        requests=settings.max_num_seqs or 1,
+        batch=512,
+        numbers=_numbers(kind, kind, model, conv=4, tp=1),
+        rigid=False,
+    )
+
+
+def _rigid(settings: Settings, args: _Args) -> bool:
     """Whether llama-server keeps to what was placed by hand (common/fit.cpp), or fit is off."""
-    layers = args.text("-ngl", "--gpu-layers", "--n-gpu-layers") or "auto"
-    placed = args.has("-cmoe", "--cpu-moe", "-ncmoe", "--n-cpu-moe", "-ot", "--override-tensor")
-    return args.text("-fit", "--fit") == "off" or placed or layers not in ("auto", "-1")
+    by_hand = None if settings.gpu_layers is None else str(settings.gpu_layers)
+    layers = args.text(*_GPU_LAYERS) or by_hand or "auto"
+    placed = args.has("-cmoe", "--cpu-moe", *_CPU_MOE, "-ot", "--override-tensor")
+    placed = placed or settings.cpu_moe_layers is not None
+    fit = args.text("-fit", "--fit") or ("off" if settings.fit is False else "on")
+    return fit == "off" or placed or layers not in ("auto", "-1")
 
 
-def _experts(args: _Args, layers: int) -> Fraction:
+def _experts(settings: Settings, args: _Args, layers: int) -> Fraction:
     """Part of the routed experts that llama.cpp keeps in RAM."""
     if args.has("-cmoe", "--cpu-moe"):
         return Fraction(1)
-    count = args.number("-ncmoe", "--n-cpu-moe")
+    count = args.number(*_CPU_MOE)
+    count = settings.cpu_moe_layers if count is None else count
     if count is not None:
         return min(Fraction(count, layers), Fraction(1))
     pattern = args.text("-ot", "--override-tensor")

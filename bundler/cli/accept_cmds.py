@@ -10,6 +10,7 @@ import typer
 
 from bundler import wiring
 from bundler.cli import capacity
+from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, measure, show
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
@@ -72,13 +73,19 @@ def accept(
     verified = open_imported(place, release.bundle_id, wiring.gate())
     shown = progress(quiet=quiet or json)
     if find_max:
-        found, path = capacity.find_max(place, release, verified, wish, shown)
+        with recorded(place, "accept --find-max", changes=False) as action:
+            action.about(verified)
+            found, path = capacity.find_max(place, release, verified, wish, shown)
+            action.detail = f"{found.verdict.value}: {found.reason}; {path.relative_to(place.path)}"
         if json:
             show_json(capacity.as_json(found, path))
         else:
             capacity.show(found, path)
         raise typer.Exit(EXIT[found.verdict])
-    record, path = measure(place, release, verified, shown, profile or ())
+    with recorded(place, "accept", changes=False) as action:
+        action.about(verified)
+        record, path = measure(place, release, verified, shown, profile or ())
+        action.detail = f"{record.verdict.value}; {path.relative_to(place.path)}"
     if json:
         show_json(as_json(record, path))
     else:

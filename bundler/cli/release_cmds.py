@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bundler import wiring
+from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.judging import EXIT, STYLE, as_json, known_profiles, measure, show
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
@@ -108,9 +109,10 @@ def rollback(
     place = Root(root_folder(root))
     if not place.path.is_dir():
         raise StateError(f"{place.path}: no such folder", hint="Nothing was imported there yet.")
-    outcome = _changer(place, timeout, progress(quiet=quiet or json)).rollback(
-        bundle, start=not no_start
-    )
+    with recorded(place, "rollback") as action:
+        changer = _changer(place, timeout, progress(quiet=quiet or json))
+        outcome = changer.rollback(bundle, start=not no_start)
+        action.detail = outcome.said
     if json:
         show_json(_told(outcome))
         return
@@ -140,7 +142,6 @@ def upgrade(
 
     place = Root(root_folder(root))
     verified = open_imported(place, bundle, wiring.gate())
-    check_may_install(place, verified, wiring.gate())
     # A bad profile should be met now, not by the acceptance that follows the switch.
     known_profiles(place)
     shown = progress(quiet=quiet or json)
@@ -150,9 +151,13 @@ def upgrade(
         receipts.append(measure(place, release, verified, shown))
         return receipts[-1][0].verdict
 
-    installer = wiring.installer(place, shown)
-    outcome = _changer(place, timeout, shown).upgrade(verified, installer, judge, strict=strict)
-    [(record, path)] = receipts
+    with recorded(place, "upgrade") as action:
+        action.about(verified)
+        check_may_install(place, verified, wiring.gate())
+        installer = wiring.installer(place, shown)
+        outcome = _changer(place, timeout, shown).upgrade(verified, installer, judge, strict=strict)
+        [(record, path)] = receipts
+        action.detail = f"{record.verdict.value}; {outcome.said}"
     if json:
         show_json(as_json(record, path) | _told(outcome))
     else:

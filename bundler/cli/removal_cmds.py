@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bundler import wiring
+from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
 from bundler.domain.sizes import human
@@ -36,9 +37,11 @@ def uninstall(
     from bundler.deploy.removing import Remover
 
     place = _existing(root)
-    done = Remover(place, wiring.launcher(place, progress(quiet=True))).uninstall(
-        bundle, purge=purge, force=force
-    )
+    with recorded(place, "uninstall --purge" if purge else "uninstall") as action:
+        action.detail = bundle
+        remover = Remover(place, wiring.launcher(place, progress(quiet=True)))
+        done = remover.uninstall(bundle, purge=purge, force=force)
+        action.detail = done.bundle_id
     if json:
         show_json(
             {
@@ -73,7 +76,9 @@ def gc(
         collector = Collector(place, wiring.launcher(place, progress(quiet=True)), wiring.gate())
         found = collector.find()
         if yes:
-            collector.remove(found)
+            with recorded(place, "gc --yes") as action:
+                action.detail = f"{len(found)} found"
+                collector.remove(found)
     total = sum(one.size for one in found)
     if json:
         show_json(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bundler import wiring
+from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json
 from bundler.domain.sizes import human
 from bundler.errors import StateError
@@ -20,8 +21,10 @@ def verify_quick(place: Path, *, json: bool, quiet: bool) -> None:
     answers = []
     for bundle in root.bundles() or [root.pick_bundle(None)]:
         verified = open_record(root, bundle.name, wiring.gate())
-        found = quick_check(root, verified, progress(quiet=quiet or json))
-        found.raise_if_bad(root)
+        with recorded(root, "verify --quick", changes=False) as action:
+            action.about(verified)
+            found = quick_check(root, verified, progress(quiet=quiet or json))
+            found.raise_if_bad(root)
         answers.append({"bundle_id": verified.bundle_id, "bytes": found.checked})
         if not json:
             say(f"OK: {verified.bundle_id}, {human(found.checked)} without drift", "bold green")
@@ -41,8 +44,10 @@ def verify_installed(place: Path, bundle: str | None, *, json: bool, quiet: bool
     if record is None:
         raise StateError(f"{bundle}: is not wholly installed", hint="Run: airbundle install BUNDLE")
     verified = open_record(root, record.bundle_id, wiring.gate())
-    found = check_installed(root, verified, record, progress(quiet=quiet or json))
-    found.raise_if_bad()
+    with recorded(root, "verify --installed", changes=False) as action:
+        action.about(verified)
+        found = check_installed(root, verified, record, progress(quiet=quiet or json))
+        found.raise_if_bad()
     if json:
         show_json(
             {

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from bundler import wiring
+from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
 from bundler.cli.streams import ERR
@@ -34,9 +35,11 @@ def run(
 
     place = Root(root_folder(root))
     folder, record = current_release(place)
-    # What was revoked since it was installed does not start again.
-    open_imported(place, record.bundle_id, wiring.gate())
     launcher = wiring.launcher(place, progress(quiet=True))
+    with recorded(place, "run", changes=False) as action:
+        action.detail = service
+        # What was revoked since it was installed does not start again.
+        action.about(open_imported(place, record.bundle_id, wiring.gate()))
     run_here(launcher, folder, record, service, to_log=to_log, any_gpu=any_gpu)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bundler import wiring
+from bundler.cli.auditing import recorded
 from bundler.cli.console import say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
 from bundler.errors import KeyFileError, SpecError, StateError
@@ -46,7 +47,9 @@ def use(
     keys = trusted_keys(wanted, wiring.verifier_of)
     place = Root(root_folder(root))
     wiring.gate().site(place, policy=wanted)
-    keep_policy(place, wanted, replace=replace)
+    with recorded(place, "trust use --replace" if replace else "trust use") as action:
+        action.detail = ", ".join(f"{key.role} {key.key_id}" for key in keys)
+        keep_policy(place, wanted, replace=replace)
     if json:
         show_json({"policy": str(place.policy), "keys": [key.key_id for key in keys]})
         return
@@ -130,7 +133,10 @@ def add(
     for path in files:
         trust = gate.site(place, keys=[wiring.verifier(key)] if key else [])
         here = [open_record(place, folder.name, gate) for folder in place.bundles()]
-        done.append(accept_statement(place, path, trust, here, gate.make))
+        with recorded(place, "trust add") as action:
+            action.detail = path.name
+            done.append(accept_statement(place, path, trust, here, gate.make))
+            action.detail = done[-1]
     if json:
         show_json({"accepted": done})
         return

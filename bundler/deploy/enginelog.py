@@ -13,7 +13,9 @@ FIRST_BYTES = 8 * 2**20
 # `RuntimeError: ...`, wherever a logger's prefix lets it begin.
 _EXCEPTION = re.compile(r"\b[A-Za-z_.]*(?:Error|Exception): \S")
 # A level that a logger wrote; `(run with NCCL_DEBUG=INFO for details)` is an error's own words.
-_HARMLESS = re.compile(r"(?<!=)\b(?:DEBUG|INFO|WARNING|WARN)\b|[Ww]arning: ")
+_HARMLESS = re.compile(
+    r"(?<!=)\b(?:DEBUG|INFO|WARNING|WARN)\b|\blevel=(?:DEBUG|INFO|WARN)\b|[Ww]arning: "
+)
 
 
 def last_words(path: Path) -> list[str]:

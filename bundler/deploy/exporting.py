@@ -56,7 +56,9 @@ def k8s(root: Root, record: ReleaseRecord, out: Path, *, image: str, namespace: 
     Raises:
         StateError: see `kubernetes_files`.
     """
-    made = kubernetes_files(root.path, record.services, image=image, namespace=namespace)
+    made = kubernetes_files(
+        root.path, record.services, image=image, namespace=namespace, engine=record.engine_name
+    )
     return Export(
         {out / name: text for name, text in made.items()},
         f"Label the nodes that have it installed, then: kubectl apply -f {out}",

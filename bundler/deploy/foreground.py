@@ -14,7 +14,7 @@ from bundler.deploy.launch import Launcher
 from bundler.deploy.preparing import prepare
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.spec import Service
-from bundler.errors import PortInUseError, StateError, ToolError, disk_errors
+from bundler.errors import StateError, ToolError, disk_errors
 from bundler.format.codec import to_bytes
 
 
@@ -44,14 +44,8 @@ def run_here(
     """
     service = _named(record, name)
     with launcher.root.alone():
-        for state in launcher.states():
-            if state.service == name and launcher.alive(state):
-                raise StateError(
-                    f"{name} runs already (process {state.pid}, {state.url})",
-                    hint="Stop it first: airbundle stop --root ROOT",
-                )
-        if not launcher.runner.port_is_free(service.host, service.port):
-            raise PortInUseError(f"{name}: port {service.port} on {service.host} is in use")
+        running = {state.service: state for state in launcher.living()}
+        launcher.check_free(service, running.get(name))
         engine = launcher.engines[record.engine_name]()
         start = prepare(launcher.root, folder, record, service, engine, any_gpu=any_gpu)
         _lead_session()

@@ -7,13 +7,12 @@ leaves the release in use untouched and nothing half-installed behind.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.deploy.environment import PYTHON, Wanted, make_environment
 from bundler.deploy.importing import missing_volumes
-from bundler.deploy.installedcheck import digests_below
 from bundler.deploy.interpreter import find_python
 from bundler.deploy.needs import check_glibc
 from bundler.deploy.releases import read_release
@@ -22,28 +21,11 @@ from bundler.deploy.root import RELEASE_FILE, Root
 from bundler.deploy.switching import exchange, switch, waits_for_its_place
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.manifest import Entry, VerifiedManifest
-from bundler.errors import (
-    BundlerError,
-    InstallError,
-    IntegrityError,
-    SpaceError,
-    StateError,
-    disk_errors,
-)
+from bundler.errors import IntegrityError, StateError, disk_errors
 from bundler.format.blocks import content_id
 from bundler.format.codec import to_bytes
 from bundler.format.drift import drifted_entries
-from bundler.ports import Clock, CommandRunner, Completed, Progress
-
-_PYTHON = Path("venv/bin/python")
-# How uv (0.4 to 0.13) names a requirement that no carried wheel meets.
-_GAPS = (
-    r"all requirements must be pinned.*but found: `([^`]+)`",
-    r"no trusted hash was provided for: `([^`]+)`",
-    r"Because ([\w.-]+)\S* was not found in the provided package locations",
-    r"Because there are no versions of ([\w.-]+)",
-    r"Because only ([\w.-]+)(?:[\[{].*?[\]}])?<\S+ is available",
-)
+from bundler.ports import Clock, CommandRunner, Progress
 
 
 @dataclass(frozen=True)
@@ -51,7 +33,7 @@ class Installer:
     """Everything that installing needs."""
 
     root: Root
-    uv: str
+    uv: str | None
     runner: CommandRunner
     clock: Clock
     progress: Progress
@@ -64,7 +46,7 @@ class Installer:
             IntegrityError: a stored file changed since the import.
             HostError: no Python of the wanted version here.
             SpaceError: the disk is full.
-            InstallError: uv could not install; the old release stays in use.
+            InstallError: the environment cannot be made; the old release stays in use.
         """
         with self.root.alone():
             record = self.prepare(verified)
@@ -129,7 +111,7 @@ class Installer:
         for entry in manifest.payload:
             self._place(entry, folder)
         self.progress.note(f"installing {manifest.engine.distribution} {manifest.engine.version}")
-        environment = self._make_venv(folder, verified, movable=movable)
+        environment = self._make_environment(folder, verified, movable=movable)
         shutil.rmtree(folder / "wheels", ignore_errors=True)
         record = ReleaseRecord(
             bundle_id=verified.bundle_id,
@@ -137,7 +119,7 @@ class Installer:
             key_id=verified.key_id,
             installed=self.clock.now(),
             root=str(self.root.path),
-            python=str(_PYTHON),
+            python=str(PYTHON),
             engine_name=manifest.engine.name,
             engine_version=manifest.engine.version,
             services=manifest.services,
@@ -174,74 +156,17 @@ class Installer:
             except OSError:
                 shutil.copyfile(source, target)
 
-    def _make_venv(
+    def _make_environment(
         self, folder: Path, verified: VerifiedManifest, *, movable: bool
     ) -> dict[str, str]:
-        """Offline, hashes required, from the carried wheels alone; gives what `uv venv` itself wrote."""
-        cache = folder / ".uv-cache"
-        common = ["--offline", "--no-config", "--no-progress", "--cache-dir", str(cache)]
-        python = str(find_python(self.root, verified, folder, self.runner, doubted=movable))
-        created = self.runner.run(
-            [self.uv, "venv", *common, "--no-python-downloads", "--python", python,
-             *(["--relocatable"] if movable else []), str(folder / "venv")],
-            env=_clean(),
-        )  # fmt: skip
-        if created.returncode != 0:
-            raise _uv_error(f"{python}: uv makes no environment with it", folder, created)
-        written = digests_below(folder / "venv")
-        left_out = folder / ".uv-excludes"
-        excludes: list[str] = []
-        if verified.manifest.engine.exclude:
-            self.root.write(left_out, "\n".join((*verified.manifest.engine.exclude, "")).encode())
-            excludes = ["--excludes", str(left_out)]
-        # With their dependencies, although all are pinned: a gap in the closure shows here, on this
-        # very Python and platform, and not at the engine's first import.
-        done = self.runner.run(
-            [
-                self.uv, "pip", "install", *common, "--python", str(folder / _PYTHON), "--no-index",
-                "--no-build", "--require-hashes", "--compile-bytecode", *excludes,
-                "--find-links", str(folder / "wheels"),
-                "-r", str(folder / verified.manifest.engine.requirements),
-            ],
-            env=_clean(),
-        )  # fmt: skip
-        left_out.unlink(missing_ok=True)
-        shutil.rmtree(cache, ignore_errors=True)
-        if done.returncode != 0:
-            raise _uv_error(verified.bundle_id, folder, done)
-        return written
-
-
-def _clean() -> dict[str, str | None]:
-    """No configuration of this host's uv, pip or Python may reach into an offline install."""
-    prefixes = ("UV_", "PIP_", "PYTHON", "VIRTUAL_ENV")
-    return {
-        name: None
-        for name in os.environ
-        if name.startswith(prefixes) or name.lower().endswith("_proxy")
-    }
-
-
-def _uv_error(what: str, folder: Path, done: Completed) -> BundlerError:
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    text = " ".join(lines) or f"uv ended with {done.returncode}"
-    if any(sign in done.stderr for sign in ("No space left", "os error 28", "Disk quota")):
-        return SpaceError(f"{folder}: no space left while installing ({text[:200]})")
-    gap = _gap(text)
-    if gap:
-        return InstallError(
-            f"{what}: the carried wheels are not complete on this host: {gap}",
-            hint="Have the bundle built again for this host's Python and platform.",
-            details=lines[-20:],
+        engine = verified.manifest.engine
+        wanted = Wanted(
+            bundle_id=verified.bundle_id,
+            folder=folder,
+            python=find_python(self.root, verified, folder, self.runner, doubted=movable),
+            requirements=folder / engine.requirements,
+            exclude=engine.exclude,
+            movable=movable,
         )
-    return InstallError(f"{what}: {text[:400]}", details=lines[-20:])
-
-
-def _gap(text: str) -> str | None:
-    """What uv misses, from its words; None when it fails for another reason."""
-    for pattern in _GAPS:
-        match = re.search(pattern, text)
-        if match:
-            return f"{match[1]} is missing"
-    _, unsolved, reason = text.partition("No solution found when resolving dependencies")
-    return reason.removeprefix(" cause:").strip()[:400] if unsolved else None
+        with disk_errors("writing", folder):
+            return make_environment(wanted, self.uv, self.runner, self.progress)

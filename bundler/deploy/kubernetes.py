@@ -23,12 +23,14 @@ _HEAD = """\
 #   kubectl label node NODE airbundle=installed
 """
 _LABEL = "app.kubernetes.io/name"
+# Where it is another than /health.
+_HEALTH = {"ollama": "/api/version"}
 # A large model is read from disk and compiled: up to half an hour, looked at every ten seconds.
 _START = {"periodSeconds": 10, "failureThreshold": 180}
 
 
 def kubernetes_files(
-    root: Path, services: tuple[Service, ...], *, image: str, namespace: str
+    root: Path, services: tuple[Service, ...], *, image: str, namespace: str, engine: str = ""
 ) -> dict[str, str]:
     """File name -> text: one file of objects for each service.
 
@@ -37,6 +39,7 @@ def kubernetes_files(
         services: of the release in use.
         image: a container image with glibc that the cluster can have, such as one of its own registry.
         namespace: where the objects go.
+        engine: its name; Ollama is healthy at another address than the others.
 
     Raises:
         StateError: a service listens on loopback, where no probe and no client reaches it.
@@ -56,7 +59,7 @@ def kubernetes_files(
                 # Two engines do not share a GPU: the old one ends first.
                 "strategy": {"type": "Recreate"},
                 "selector": {"matchLabels": {_LABEL: name}},
-                "template": {"metadata": {"labels": labels}, "spec": _pod(root, service, image)},
+                "template": {"metadata": {"labels": labels}, "spec": _pod(root, service, image, engine)},
             }),
             _object("v1", "Service", name, namespace, labels, {
                 "selector": {_LABEL: name},
@@ -79,10 +82,10 @@ def _object(
     }
 
 
-def _pod(root: Path, service: Service, image: str) -> dict[str, Any]:
+def _pod(root: Path, service: Service, image: str, engine: str) -> dict[str, Any]:
     settings = service.settings or Settings()
     gpus = max(settings.tensor_parallel, len(service.gpus), 1)
-    health = {"httpGet": {"path": "/health", "port": "http"}}
+    health = {"httpGet": {"path": _HEALTH.get(engine, "/health"), "port": "http"}}
     owner = root.stat() if root.exists() else os.stat_result((0,) * 10)
     return {
         "nodeSelector": {"airbundle": "installed"},

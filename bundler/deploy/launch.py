@@ -78,14 +78,9 @@ class Launcher:
         wanted = [left.get(service.name) for service in record.services]
         complete = all(state and state.ready_after_s is not None for state in wanted)
         for service, state in zip(record.services, wanted, strict=True):
-            if state is not None and (complete or not self._may_adopt(state, record)):
-                raise StateError(
-                    f"{service.name} runs already (process {state.pid}, {state.url})",
-                    hint="Stop it first: airbundle stop --root ROOT",
-                )
-            if state is None and not self.runner.port_is_free(service.host, service.port):
-                where = f"port {service.port} on {service.host}"
-                raise PortInUseError(f"{service.name}: {where} is in use, or not of this host")
+            adopted = state is not None and not complete and self._may_adopt(state, record)
+            if not adopted:
+                self.check_free(service, state)
         states: list[ServiceState] = []
         try:
             for service in record.services:
@@ -95,6 +90,22 @@ class Launcher:
                 self.stop(state)
             raise
         return states
+
+    def check_free(self, service: Service, state: ServiceState | None) -> None:
+        """Refuse to start a service twice, or where something else listens.
+
+        Raises:
+            StateError: it runs already, as `state` says.
+            PortInUseError: its port is taken, or its address is none of this host.
+        """
+        if state is not None:
+            raise StateError(
+                f"{service.name} runs already (process {state.pid}, {state.url})",
+                hint="Stop it first: airbundle stop --root ROOT",
+            )
+        if not self.runner.port_is_free(service.host, service.port):
+            where = f"port {service.port} on {service.host}"
+            raise PortInUseError(f"{service.name}: {where} is in use, or not of this host")
 
     def _may_adopt(self, state: ServiceState, record: ReleaseRecord) -> bool:
         return state.bundle_id == record.bundle_id and self.alive(state)
@@ -229,7 +240,11 @@ class Launcher:
         self._tell_phases(state, engine, phases)
         self.progress.note(f"{state.service}: healthy, asking for a first completion")
         request = ChatRequest(
-            model=state.service, prompt="ping", max_tokens=8, timeout_s=FIRST_COMPLETION_TIMEOUT_S
+            model=state.service,
+            prompt="ping",
+            max_tokens=8,
+            # Some engines load the model only now.
+            timeout_s=max(FIRST_COMPLETION_TIMEOUT_S, began + timeout_s - self.clock.monotonic()),
         )
         try:
             text = self.chat.complete(state.url, request)
@@ -241,6 +256,7 @@ class Launcher:
                 state, f"healthy on {state.health_path} {died} on the first request: {cause}"
             ) from cause
         self._refuse_if_dead(state, "right after its first completion")
+        self._tell_phases(state, engine, phases)
         ready = state.model_copy(
             update={
                 "ready_after_s": round(self.clock.monotonic() - began, 2),

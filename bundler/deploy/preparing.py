@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from bundler.deploy.apikeys import make_key
 from bundler.deploy.root import Root
 from bundler.domain.facts import ReleaseRecord
+from bundler.domain.manifest import Entry
 from bundler.domain.spec import Service
-from bundler.errors import disk_errors
+from bundler.errors import StateError, disk_errors
+from bundler.format import layout
+from bundler.format.codec import parse_manifest
 from bundler.ports import EngineAdapter, Install, LaunchPlan
 
 # What an engine may inherit. Proxies, pip, uv, Python and Hub settings of the operator's shell stay
@@ -52,9 +57,10 @@ def prepare(
 
     Raises:
         SpecError: the engine cannot run it so.
+        StateError, FormatError: the bundle's manifest is not what the release was made from.
         SpaceError, FileAccessError: of the disk.
     """
-    plan = _plan(folder, record, service, engine)
+    plan = _plan(root, folder, record, service, engine)
     if service.gpus and not any_gpu:
         visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, service.gpus))}
         plan = replace(plan, env={**visible, **plan.env})
@@ -64,14 +70,53 @@ def prepare(
         log.write_bytes(b"")
     for name in ("home", "xdg", "config"):
         root.make(folder / "cache" / service.name / name)
+    _place(root, plan)
     root.make(root.state(service.name).parent)
     # For the engine's environment alone: what is recorded ends in receipts.
-    key = {plan.key_variable: make_key(root, service)} if service.guarded else {}
+    asks = service.guarded and plan.key_variable
+    key = {plan.key_variable: make_key(root, service)} if asks else {}
     return Start(service, plan, {**inherited(), **plan.env, **key}, log)
 
 
+def _place(root: Root, plan: LaunchPlan) -> None:
+    """Write the files and links that an engine starts from; those that are right already stay."""
+    for path, content in plan.files.items():
+        root.make(path.parent)
+        if isinstance(content, bytes):
+            root.write(path, content)
+            continue
+        # Relative: a release that is made anew elsewhere and then moved keeps its links.
+        target = os.path.relpath(content, path.parent)
+        with disk_errors("writing", path):
+            if not (path.is_symlink() and str(path.readlink()) == target):
+                path.unlink(missing_ok=True)
+                path.symlink_to(target)
+
+
+def _shipped(root: Root, record: ReleaseRecord, service: Service) -> Callable[[str], Entry]:
+    """What the bundle's manifest says of the service's model files. It is read when it is asked for."""
+
+    @cache
+    def entries() -> dict[str, Entry]:
+        path = root.bundle(record.bundle_id) / layout.MANIFEST
+        with disk_errors("reading", path):
+            manifest = parse_manifest(path.read_bytes())
+        return {entry.path: entry for entry in manifest.payload}
+
+    def of(name: str) -> Entry:
+        path = layout.model_path(service.model, name)
+        if path not in entries():
+            raise StateError(
+                f"{record.bundle_id}: {path} is not of this bundle",
+                hint="Make the release anew: airbundle install --again.",
+            )
+        return entries()[path]
+
+    return of
+
+
 def _plan(
-    folder: Path, record: ReleaseRecord, service: Service, engine: EngineAdapter
+    root: Root, folder: Path, record: ReleaseRecord, service: Service, engine: EngineAdapter
 ) -> LaunchPlan:
     model = folder / "models" / service.model
     install = Install(
@@ -84,6 +129,7 @@ def _plan(
         cache_dir=folder / "cache" / service.name,
         engine_version=record.engine_version,
         distribution=record.engine_name,
+        shipped=_shipped(root, record, service),
     )
     return engine.plan(install, service)
 

@@ -16,6 +16,7 @@
 <root>/acceptance/<time>-find-max/  evidence of a search for the highest number of users
 <root>/profiles/*.yaml        the site's own known figures
 <root>/secrets/               API keys of services that listen on more than loopback
+<root>/audit.jsonl            who did what and when; audit.head: where it ends
 """
 
 from __future__ import annotations
@@ -180,6 +181,16 @@ class Root:
     def runtime(self, sha256: str) -> Path:
         """Folder of an unpacked Python runtime."""
         return self.path / "runtime" / sha256[:12]
+
+    @property
+    def audit(self) -> Path:
+        """The audit log."""
+        return self.path / "audit.jsonl"
+
+    @property
+    def audit_head(self) -> Path:
+        """Where the audit log ends."""
+        return self.path / "audit.head"
 
     @property
     def acceptance(self) -> Path:

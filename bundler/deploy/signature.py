@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Engine = Literal["vLLM", "llama.cpp", "both"]
+Engine = Literal["vLLM", "llama.cpp", "Ollama", "both"]
 # A cause that explains others; a failure that a cause may stand behind; what only follows from one.
 CAUSE, FAILURE, CONSEQUENCE = 0, 1, 3
 # A warning is the cause only when no error names a better one.

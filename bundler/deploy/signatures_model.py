@@ -6,7 +6,7 @@ repetition, so that a hostile line costs no more than its length.
 
 from __future__ import annotations
 
-from bundler.deploy.signature import CAUSE, Signature, row
+from bundler.deploy.signature import CAUSE, CONSEQUENCE, Signature, row
 
 MEMORY: tuple[Signature, ...] = (
     row("gpu-busy", r"Free memory on device (?:\S+ )?\(([\d.]+)/([\d.]+) GiB\) on startup is less than"
@@ -46,6 +46,12 @@ MEMORY: tuple[Signature, ...] = (
         "Lower settings.max_model_len or settings.max_num_seqs, set settings.kv_cache_dtype: q8_0, or take a"
         " smaller quantization; `airbundle preflight` names what else holds memory there.",
         "ggml/src/ggml-cuda/ggml-cuda.cu", engine="llama.cpp", rank=CAUSE),
+    row("ollama-memory", r"model requires more system memory \(([\d.]+ \w{1,5})\) than is available"
+        r" \(([\d.]+ \w{1,5})\)",
+        "the model wants {0} of memory beside what fits on the GPUs, and {1} are free",
+        "Lower settings.max_model_len or settings.max_num_seqs, set settings.kv_cache_dtype: q8_0, or take a"
+        " smaller quantization; `airbundle preflight` names what else holds memory.",
+        "ollama llm/server.go", engine="Ollama", rank=CAUSE),
     row("llama-buffer", r"(?:failed|unable) to allocate (\S{1,60}) buffer",
         "llama.cpp could not have the memory for its {0} buffer",
         "Lower settings.max_model_len or settings.max_num_seqs, set settings.kv_cache_dtype: q8_0, or take a"
@@ -68,6 +74,19 @@ MODEL: tuple[Signature, ...] = (
         "this llama.cpp does not know the model's architecture {0}",
         "Build the bundle with a newer engine version.",
         "llama.cpp src/llama-model.cpp", engine="llama.cpp", rank=CAUSE),
+    row("ollama-incompatible", r"this model may be incompatible with your version of Ollama",
+        "this Ollama cannot load the model",
+        "Build the bundle with a newer engine version, or take another conversion of the model.",
+        "ollama server/sched.go", engine="Ollama"),
+    row("ollama-runner", r"llama-server binary not found \(checked: (.{1,160}?)\)",
+        "Ollama does not find its own runner ({0})",
+        "`airbundle verify --installed` compares the release with its bundle; `airbundle install --again` makes"
+        " it anew.",
+        "ollama llm/llama_server.go", engine="Ollama", rank=CAUSE),
+    row("ollama-runner-died", r"llama runner process has terminated: ([^\"]{1,160})",
+        "the process that runs the model ended: {0}",
+        "The lines before say why; `airbundle logs` shows them.",
+        "ollama llm/server.go", engine="Ollama", rank=CONSEQUENCE),
     row("max-len-over", r"User-specified max_model_len \((\d+)\) is greater than the derived max_model_len"
         r" \(([^)]{1,120})\)?",
         "settings.max_model_len {0} is more than the model was made for ({1})",

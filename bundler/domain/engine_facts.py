@@ -4,7 +4,7 @@ from pydantic import Field
 
 from bundler.domain.record import Record
 
-FACTS_VERSION = 2
+FACTS_VERSION = 3
 
 
 class AttentionBackend(Record):
@@ -41,5 +41,8 @@ class EngineFacts(Record):
     attention_backends: dict[str, AttentionBackend] = Field({}, description="By its name.")
     deep_gemm: tuple[str, ...] = Field(
         (), description="CPython tags (`abi3`, `cp312`) that a vendored DeepGEMM is built for."
+    )
+    programs: tuple[str, ...] = Field(
+        (), description="File names of programs that it starts itself."
     )
     moe_configs: tuple[str, ...] = Field((), description="File names of tuned Triton MoE tables.")

@@ -39,7 +39,10 @@ class LockedWheel(Record):
     name: str
     version: str
     filename: str
-    url: str = Field(description="Where it was found: http(s), file, or `self` for airbundle.")
+    url: str = Field(
+        description="Where it was found: http(s), file, `self` for airbundle, or `archive` when it is made"
+        " from the engine's archive."
+    )
     size: int | None = Field(None, ge=0, description="Bytes, when the index tells.")
     sha256: Sha256
     uploaded: str | None = Field(None, description="Upload time by the index, UTC.")
@@ -70,6 +73,9 @@ class Lock(Record):
     engine_name: str
     engine_version: str
     engine_wheels: tuple[LockedWheel, ...]
+    engine_archive: LockedExtra | None = Field(
+        None, description="Release archive that the engine's wheel is made from."
+    )
     tool_wheels: tuple[LockedWheel, ...] = ()
     models: tuple[LockedModel, ...] = ()
     extras: tuple[LockedExtra, ...] = ()

@@ -124,7 +124,7 @@ class ShippedModel(Record):
 class ShippedEngine(Record):
     """The engine as the closed side needs to know it."""
 
-    name: Literal["vllm", "llama.cpp"]
+    name: Literal["vllm", "llama.cpp", "ollama"]
     version: str
     distribution: str
     requirements: str = Field(description="Entry path of its hashed requirements file.")
@@ -206,3 +206,8 @@ class VerifiedManifest(Record):
     def signed(self) -> bool:
         """Whether a trusted key signed it."""
         return self.key_id is not None
+
+    @property
+    def vouched(self) -> str:
+        """Who vouches for it, in words."""
+        return f"signed by key {self.key_id}" if self.signed else "UNSIGNED (policy: --unsigned)"

@@ -81,6 +81,9 @@ class ModelFacts(Record):
     has_config: bool = False
     has_tokenizer: bool = False
     has_chat_template: bool = False
+    companions: tuple[str, ...] = Field(
+        (), description="Of a GGUF: files for Ollama beside it (template, system, params)."
+    )
     base_model: str = Field("", description="Of an adapter: the model that it belongs to.")
 
     @property

@@ -66,8 +66,8 @@ class ModelRef(Record):
         return self.name or origin.rstrip("/").rsplit("/", 1)[-1]
 
 
-class FileRef(Record):
-    """Any other file to carry: a driver, a Python runtime, a container image, OS packages."""
+class _PinnedFile(Record):
+    """A file by its place and its digest."""
 
     path: Location | None = Field(None, description="File, relative to the spec.")
     url: str | None = Field(
@@ -77,12 +77,9 @@ class FileRef(Record):
         description="Where to download it.",
     )
     sha256: Sha256 = Field(description="The SHA-256 that the file must have.")
-    role: Literal["driver", "python-runtime", "container-image", "os-package", "other"] = Field(
-        "other", description="What it is for. A `python-runtime` is used at install."
-    )
 
     @model_validator(mode="after")
-    def _one_origin(self) -> "FileRef":
+    def _one_origin(self) -> "_PinnedFile":
         if (self.path is None) == (self.url is None):
             raise ValueError("give either `path` or `url`")
         fault = names.fault_of_filename(self.filename)
@@ -95,6 +92,18 @@ class FileRef(Record):
         """The last part of the path or address; empty when that ends in a slash."""
         origin = self.path if self.path is not None else urlsplit(self.url or "").path
         return origin.rsplit("/", 1)[-1]
+
+
+class FileRef(_PinnedFile):
+    """Any other file to carry: a driver, a Python runtime, a container image, OS packages."""
+
+    role: Literal["driver", "python-runtime", "container-image", "os-package", "other"] = Field(
+        "other", description="What it is for. A `python-runtime` is used at install."
+    )
+
+
+class ArchiveRef(_PinnedFile):
+    """The engine's own release archive, where it is in no package index."""
 
 
 class IndexRef(Record):
@@ -111,15 +120,27 @@ class IndexRef(Record):
     )
 
 
+# Keys that say where wheels come from, and mean nothing for an archive.
+_OF_INDEXES = (
+    "package", "extras", "index", "indexes", "constraints", "exclude_newer", "build_sdists",
+    "requirements", "exclude", "wheels",
+)  # fmt: skip
+
+
 class EngineRef(Record):
     """The inference engine and how its wheels are found."""
 
-    name: Literal["vllm", "llama.cpp"] = Field(description="Engine.")
+    name: Literal["vllm", "llama.cpp", "ollama"] = Field(description="Engine.")
     version: str = Field(
         pattern=r"^[0-9][A-Za-z0-9._+!-]{0,99}$", description="Exact version of its package."
     )
     package: str | None = Field(
         None, description="Distribution that holds the engine; `vllm` for vLLM when left out."
+    )
+    archive: ArchiveRef | None = Field(
+        None,
+        description="Linux archive of Ollama's release (`ollama-linux-amd64.tar.zst` or `.tgz`), which"
+        " is made into a wheel.",
     )
     extras: tuple[str, ...] = Field((), max_length=100, description="Extras of the package.")
     index: str | None = Field(
@@ -159,9 +180,18 @@ class EngineRef(Record):
     def _package(self) -> "EngineRef":
         if self.name == "llama.cpp" and not self.package:
             raise ValueError("llama.cpp needs `package`: the distribution with llama-server in it")
+        if self.name != "ollama":
+            if self.archive:
+                raise ValueError(f"`archive` is for ollama; {self.name} comes as wheels")
+            return self
+        if not self.archive:
+            raise ValueError("ollama needs `archive`: the Linux archive of its release")
+        idle = [key for key in _OF_INDEXES if getattr(self, key)]
+        if idle:
+            raise ValueError(f"ollama comes from `archive` alone; leave out {', '.join(idle)}")
         return self
 
     @property
     def distribution(self) -> str:
         """The distribution that holds the engine."""
-        return self.package or self.name
+        return self.package or ("ollama-runtime" if self.archive else self.name)

@@ -34,11 +34,26 @@ class Settings(Record):
     )
     max_model_len: int | None = Field(None, ge=1, description="Context length, tokens.")
     max_num_seqs: int | None = Field(
-        None, ge=1, description="Requests that run at once (vLLM sequences, llama.cpp slots)."
+        None,
+        ge=1,
+        description="Requests that run at once (vLLM sequences, llama.cpp slots, Ollama's parallel requests).",
     )
     tensor_parallel: int = Field(1, ge=1, description="GPUs that share one model.")
     gpu_memory_utilization: float | None = Field(
         None, gt=0, le=1, description="Share of GPU memory that vLLM takes."
+    )
+    gpu_layers: int | None = Field(
+        None, ge=0, le=10_000, description="Layers that llama.cpp puts on GPUs (`-ngl`)."
+    )
+    cpu_moe_layers: int | None = Field(
+        None,
+        ge=0,
+        le=10_000,
+        description="Layers whose routed experts llama.cpp keeps in RAM (`--n-cpu-moe`).",
+    )
+    fit: bool | None = Field(
+        None,
+        description="Whether llama.cpp moves layers to RAM when GPU memory is short (`--fit`).",
     )
     env: dict[str, str] = Field(
         {},

@@ -7,7 +7,7 @@ llama.cpp refuses (ggml/src/gguf.cpp) is refused here, so that it is known befor
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
@@ -45,6 +45,19 @@ TYPES = {
 }  # fmt: skip
 # Q4_2, Q4_3 and the forms that were packed for one processor (Q4_0_4_4 and the like).
 _REMOVED = {4, 5, 31, 32, 33, 36, 37, 38}
+
+
+# llama.cpp's llama_ftype (include/llama.h).
+_FILE_TYPES = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K",
+    11: "Q3_K_S", 12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S",
+    17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS",
+    23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S", 29: "IQ2_M",
+    30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4_MOE", 39: "NVFP4",
+    40: "Q1_0",
+}  # fmt: skip
+# LLAMA_FTYPE_GUESSED: not stated by who made the file.
+_GUESSED = 1024
 
 
 @dataclass(frozen=True)
@@ -92,6 +105,12 @@ def read_gguf(read: Read, size: int) -> Gguf:
     _check_places(infos, alignment)
     start = -(-source.at // alignment) * alignment
     return Gguf(metadata, tuple(_sized(infos, max(0, size - start))), lengths)
+
+
+def file_type(metadata: Mapping[str, Any]) -> str:
+    """How most tensors are quantized, as llama.cpp calls it; empty when it is not stated."""
+    stated = metadata.get("general.file_type")
+    return _FILE_TYPES.get(stated & ~_GUESSED, "") if type(stated) is int else ""
 
 
 def _check_version(source: _Source) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from bundler.domain.lock import LockedWheel
 
@@ -12,14 +12,18 @@ def requirements_text(wheels: Iterable[LockedWheel]) -> bytes:
     return _text(wheels, _by_version)
 
 
-def addressed_requirements_text(wheels: Iterable[LockedWheel]) -> bytes:
+def addressed_requirements_text(wheels: Sequence[LockedWheel]) -> bytes:
     """The same to install on the connected side, where the indexes are.
 
     A wheel that an ordinary index cannot have is named with its address: a file, or one with a local
     version such as `2.10.0+cu129`, which PyPI refuses
     (https://packaging.python.org/en/latest/specifications/version-specifiers/#local-version-identifiers).
+    One that is made from the engine's archive is in no index: whoever has that name there is someone else.
     """
-    return _text(wheels, _by_address)
+    made = [wheel for wheel in wheels if wheel.url == "archive"]
+    notes = [f"# {_by_version(wheel)} is made from the engine's archive\n" for wheel in made]
+    others = [wheel for wheel in wheels if wheel.url != "archive"]
+    return "".join(notes).encode() + _text(others, _by_address)
 
 
 def _text(wheels: Iterable[LockedWheel], named: Callable[[LockedWheel], str]) -> bytes:

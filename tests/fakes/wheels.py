@@ -17,10 +17,11 @@ def make_wheel(
     requires: tuple[str, ...] = (),
     tag: str = "py3-none-any",
     requires_python: str | None = None,
+    metadata: str = "",
 ) -> Path:
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
-    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{metadata}"
     metadata += "".join(f"Requires-Dist: {item}\n" for item in requires)
     metadata += f"Requires-Python: {requires_python}\n" if requires_python else ""
     content = dict(files)

@@ -9,6 +9,7 @@ from bundler.domain.lock import Lock, LockedFile, LockedModel, LockedWheel
 from bundler.domain.target import Target
 from bundler.format.codec import to_bytes
 from tests.fakes.gguf import gguf_bytes
+from tests.fakes.ollama_release import release
 from tests.fakes.wheels import make_wheel
 from tests.fuzz.targets import FROZEN, KNOWN, MANIFEST
 
@@ -70,6 +71,7 @@ def seeds(target: str, work: Path) -> list[bytes]:
         "wheel": [wheel],
         "elf": [_elf()],
         "engine": [_ENGINE],
+        "archive": [release("tar"), release("tgz"), release("tar.zst")],
     }
     return found[target]
 

@@ -7,6 +7,7 @@ quadratic rule is a find too.
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,6 +24,7 @@ from bundler.build.elf import read_wheel
 from bundler.build.elfobject import read_object
 from bundler.build.modelfacts import read_model
 from bundler.build.specfile import parse_spec
+from bundler.build.unpacking import unpack
 from bundler.build.wheelmeta import read_metadata
 from bundler.deploy.policy import load_policy
 from bundler.domain.lock import LockedFile, LockedModel
@@ -200,6 +202,18 @@ def engine(data: bytes) -> None:
         read_facts(archive, "0.17.1")
 
 
+def archive(data: bytes) -> None:
+    """An engine's archive; whatever it holds, files appear under numbers alone."""
+    path, into = _WORK / "archive", _WORK / "unpacked"
+    path.write_bytes(data)
+    shutil.rmtree(into, ignore_errors=True)
+    into.mkdir()
+    try:
+        unpack(path, into)
+    finally:
+        assert all(found.name.isdigit() for found in into.iterdir())
+
+
 _OURS = (BundlerError,)
 # Each with what its parser promises to raise.
 TARGETS: dict[str, tuple[Callable[[bytes], None], tuple[type[Exception], ...]]] = {
@@ -221,6 +235,7 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], tuple[type[Exception], ...]]] 
     "wheel": (wheel, DAMAGE),
     "elf": (elf, _OURS),
     "engine": (engine, _OURS),
+    "archive": (archive, _OURS),
 }
 
 _VALUES: tuple[Any, ...] = (

@@ -1,9 +1,7 @@
 """A real llama-server that fails on purpose: its words are those of the table."""
 
-import re
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,25 +10,7 @@ import pytest
 from bundler.demo.tiny_gguf import write_tiny_gguf
 from bundler.deploy.diagnosis import diagnose
 
-MANIFEST = Path(__file__).parents[2] / "manifests" / "demo.yaml"
 pytestmark = pytest.mark.engine
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The llama-server of the demo's spec, in an environment of its own."""
-    text = MANIFEST.read_text(encoding="utf-8")
-    package = re.search(r"package: (\S+)", text)
-    version = re.search(r"version: (\S+)", text)
-    assert package
-    assert version
-    place = tmp_path_factory.mktemp("llama") / "venv"
-    uv = str(Path(sys.executable).with_name("uv"))
-    subprocess.run([uv, "venv", "-q", "-p", sys.executable, str(place)], check=True)
-    wanted = f"{package[1]}=={version[1]}"
-    install = [uv, "pip", "install", "-q", "-p", str(place / "bin" / "python"), wanted]
-    subprocess.run(install, check=True)
-    return next((place / "bin").glob("llama-server*"))
 
 
 @pytest.fixture

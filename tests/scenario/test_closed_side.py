@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from bundler.adapters.process import LocalProcesses
 from bundler.cli.app import run
 from bundler.deploy.root import Root
 from bundler.errors import FileAccessError, IntegrityError
@@ -585,7 +586,11 @@ def test_a_release_is_made_anew_when_its_uv_has_no_room(
         patch.setattr(
             "bundler.deploy.interpreter.find_python", lambda *a, **k: Path(sys.executable)
         )
-        patch.setattr("bundler.adapters.process.LocalProcesses.run", lambda *a, **k: full)
+        real = LocalProcesses.run
+        patch.setattr(
+            "bundler.adapters.process.LocalProcesses.run",
+            lambda *a, **k: real(*a, **k) if "--version" in a[1] else full,
+        )
         patch.setattr("bundler.deploy.install.find_python", lambda *a, **k: Path(sys.executable))
         here.do("install", "--quiet", code=6)
     here.do("install", "--quiet")

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator
 from zipfile import ZipFile
 
 from bundler.adapters.engine_llamacpp.program import TRACE, VERBOSITY, knows, read_flags
-from bundler.adapters.engine_llamacpp.runlog import read_log
 from bundler.domain.catalogue import finding
 from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.findings import Finding, Level
+from bundler.domain.model_facts import ModelFacts
 from bundler.domain.running import Running
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
+from bundler.format.llamalog import read_log
 from bundler.ports import Advice, Install, LaunchPlan, Situation
 
 _KV_TYPES = ("auto", "f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
@@ -34,7 +35,13 @@ _OWN = {
     "-c": "settings.max_model_len", "--ctx-size": "settings.max_model_len",
     "-ctk": "settings.kv_cache_dtype", "--cache-type-k": "settings.kv_cache_dtype",
     "-ctv": "settings.kv_cache_dtype", "--cache-type-v": "settings.kv_cache_dtype",
+    "-ngl": "settings.gpu_layers", "--gpu-layers": "settings.gpu_layers",
+    "--n-gpu-layers": "settings.gpu_layers",
+    "-ncmoe": "settings.cpu_moe_layers", "--n-cpu-moe": "settings.cpu_moe_layers",
+    "-fit": "settings.fit", "--fit": "settings.fit",
 }  # fmt: skip
+# Keys whose flags are rendered only when they are set: by hand they are as good.
+_OPTIONAL = ("settings.gpu_layers", "settings.cpu_moe_layers", "settings.fit")
 _LOOKS_LIKE_A_FLAG = re.compile(r"--?[a-zA-Z]")
 _IDENTITY = ("-m", "--model", "--host", "--port", "-a", "--alias")
 _VERBOSITY_NAMES = ("-lv", "--log-verbosity", "-v", "--verbose", "--log-verbose", "--log-disable")
@@ -62,6 +69,7 @@ class LlamaCppEngine:
             argv += ["-ctk", settings.kv_cache_dtype, "-ctv", settings.kv_cache_dtype]
         if settings.kv_cache_dtype not in _UNQUANTIZED:
             argv += ["-fa", "on"]
+        argv += [word for flag, value in _placement(settings).items() for word in (flag, value)]
         env = {
             **{name: str(install.cache_dir / folder) for name, folder in _CACHES.items()},
             **settings.env,
@@ -89,7 +97,7 @@ class LlamaCppEngine:
             *_faults(service, situation.version),
             *_arguments(service),
             *_unknown(situation),
-            *_ignored(service),
+            *_ignored(service, model),
         ]
         if model is not None and model.format in ("safetensors", "pickle"):
             what = f"{model.format} weights; llama.cpp reads GGUF"
@@ -99,6 +107,17 @@ class LlamaCppEngine:
     def running(self, log: Iterable[str], metrics: str) -> Running:
         """What the log says; /metrics is off by default, and tells nothing of it."""
         return read_log(log)
+
+
+def _placement(settings: Settings) -> dict[str, str]:
+    """The flags that say what lies on the GPU and what in RAM; none for what is left to llama-server."""
+    fit = None if settings.fit is None else "on" if settings.fit else "off"
+    flags = {
+        "--n-gpu-layers": settings.gpu_layers,
+        "--n-cpu-moe": settings.cpu_moe_layers,
+        "--fit": fit,
+    }
+    return {flag: str(value) for flag, value in flags.items() if value is not None}
 
 
 def _telling(situation: Situation) -> tuple[str, ...]:
@@ -143,8 +162,8 @@ def _arguments(service: Service) -> Iterator[Finding]:
     settings = service.settings or Settings()
     words = [word.partition("=")[0] for word in settings.args]
     for word in words:
-        if word in _OWN:
-            key = _OWN[word]
+        key = _OWN.get(word)
+        if key and (key not in _OPTIONAL or getattr(settings, key.partition(".")[2]) is not None):
             yield finding(
                 "flag-clash",
                 service.name,
@@ -171,6 +190,14 @@ def _unknown(situation: Situation) -> Iterator[Finding]:
     """Flags that the carried program does not know: it would print its usage and exit."""
     flags = situation.engine.flags if situation.engine else {}
     settings = situation.service.settings or Settings()
+    for flag in _placement(settings) if flags else ():
+        if not knows(flags, flag):
+            yield finding(
+                "flag-unknown",
+                situation.service.name,
+                f"{_OWN[flag]}: llama.cpp {situation.version} does not know {flag}",
+                fix="Leave it out, or take a newer llama.cpp.",
+            )
     for word in settings.args if flags else ():
         flag, equals, value = word.partition("=")
         if not _LOOKS_LIKE_A_FLAG.match(word):
@@ -190,13 +217,20 @@ def _unknown(situation: Situation) -> Iterator[Finding]:
         )
 
 
-def _ignored(service: Service) -> Iterator[Finding]:
+def _ignored(service: Service, model: ModelFacts | None) -> Iterator[Finding]:
     settings = service.settings or Settings()
     if settings.gpu_memory_utilization is not None:
         yield finding(
             "setting-ignored",
             service.name,
             "settings.gpu_memory_utilization: llama.cpp takes the memory that it needs",
+        )
+    if settings.cpu_moe_layers and model is not None and model.groups and not model.experts:
+        yield finding(
+            "setting-ignored",
+            service.name,
+            f"settings.cpu_moe_layers: {model.name} is a dense model, which has no experts to move",
+            fix="Use settings.gpu_layers, which moves whole layers.",
         )
 
 

@@ -26,8 +26,20 @@ _OWN = {
 }
 
 
+# What llama.cpp alone has -> what vLLM has instead.
+_LLAMA_CPP = {
+    "gpu_layers": "vLLM keeps part of the weights in RAM with --cpu-offload-gb in settings.args.",
+    "cpu_moe_layers": "vLLM keeps part of the weights in RAM with --cpu-offload-gb in settings.args.",
+    "fit": "vLLM stops when memory is short; `airbundle plan` calculates it.",
+}
+
+
 def judge(case: Case) -> Iterator[Finding]:
-    """Each argument of the spec that the server would refuse, or that overrules the spec's keys."""
+    """Each setting that vLLM has not; each argument that it would refuse, or that overrules the spec's keys."""
+    for name, instead in _LLAMA_CPP.items():
+        if getattr(case.settings, name) is not None:
+            what = f"settings.{name}: llama.cpp has it, vLLM has not"
+            yield case.finding("setting-ignored", what, fix=f"Leave it out. {instead}")
     for argument in case.arguments:
         yield from _clash(case, argument)
         if case.facts.flags:

@@ -74,6 +74,11 @@ class WheelArchives:
             path = Path(unquote(urlsplit(wheel.url).path))
             if not path.is_file():
                 raise SourceError(f"{wheel.filename}: {path}: no such file")
+        if path is None and wheel.url == "archive":
+            raise SourceError(
+                f"{wheel.filename}: is not in the store",
+                hint="`airbundle build` makes it from the engine's archive and looks then.",
+            )
         if path is None:
             try:
                 urlsplit(wheel.url)

@@ -7,7 +7,7 @@ import pytest
 from bundler.adapters.engine_llamacpp.adapter import LlamaCppEngine
 from bundler.adapters.engine_vllm.adapter import VllmEngine
 from bundler.domain.findings import Level
-from bundler.domain.model_facts import ModelFacts
+from bundler.domain.model_facts import LayerGroup, ModelFacts
 from bundler.domain.spec import Service, Settings
 from bundler.domain.target import Target
 from bundler.errors import SpecError
@@ -109,6 +109,47 @@ def test_llama_server_command_line() -> None:
 
 
 @pytest.mark.parametrize(
+    ("settings", "flags"),
+    [
+        ({}, ()),
+        ({"gpu_layers": 0}, ("--n-gpu-layers", "0")),
+        ({"gpu_layers": 99, "cpu_moe_layers": 20}, ("--n-gpu-layers", "99", "--n-cpu-moe", "20")),
+        ({"fit": False}, ("--fit", "off")),
+        ({"fit": True}, ("--fit", "on")),
+    ],
+)
+def test_what_lies_on_the_gpu_is_a_setting(
+    settings: dict[str, object], flags: tuple[str, ...]
+) -> None:
+    argv = LlamaCppEngine().plan(install("1", ("m.gguf",)), service(**settings)).argv
+    assert argv[argv.index("-np") + 2 :] == flags
+
+
+def test_experts_of_a_dense_model_cannot_be_moved() -> None:
+    dense = ModelFacts(name="m", format="gguf", groups=(LayerGroup(layers=4, kind="full"),))
+    assert "dense" in llama_review(dense, cpu_moe_layers=4)["setting-ignored"][1]
+    moe = dense.model_copy(update={"experts": 8})
+    assert not llama_review(moe, cpu_moe_layers=4)
+
+
+def test_vllm_has_no_use_for_what_llama_cpp_places() -> None:
+    review = VllmEngine().review(
+        Situation(
+            service=service(gpu_layers=1, cpu_moe_layers=1, fit=True),
+            version="0.17.1",
+            target=Target(python="3.12", glibc="2.35"),
+            packages={},
+            engine=None,
+            model=None,
+        )
+    )
+    ignored = [one.what for one in review.findings if one.code == "setting-ignored"]
+    assert [what.partition(":")[0] for what in ignored] == [
+        "settings.gpu_layers", "settings.cpu_moe_layers", "settings.fit",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
     ("settings", "what"),
     [
         ({"kernel": "triton"}, "kernel"),
@@ -153,6 +194,8 @@ def llama_review(
         ({"tensor_parallel": 2}, "tensor-parallel", "--split-mode"),
         ({"gpu_memory_utilization": 0.9}, "setting-ignored", "gpu_memory_utilization"),
         ({"args": ["-c", "4096"]}, "flag-clash", "settings.max_model_len"),
+        ({"gpu_layers": 9, "args": ["-ngl", "8"]}, "flag-clash", "settings.gpu_layers"),
+        ({"cpu_moe_layers": 9, "args": ["-ngl", "8"]}, None, ""),
         ({"args": ["--port=9"]}, "flag-clash", "services[].port"),
         ({"kv_cache_dtype": "q8_0", "args": ["-fa", "off"]}, "kv-dtype-backend", "flash attention"),
         ({"args": ["-fa", "off", "-ngl", "99"], "kv_cache_dtype": "f16"}, None, ""),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bundler.adapters.engine_llamacpp.runlog import read_log
 from bundler.domain.running import Running, mismatches
 from bundler.domain.spec import Settings
+from bundler.format.llamalog import read_log
 
 LOGS = {
     "gpu": """\

@@ -383,6 +383,31 @@ def test_llama_cpp_experts_in_ram() -> None:
     assert "50%" in half.host_terms[0].how
 
 
+def test_ollamas_requests_have_the_context_each() -> None:
+    wanted = {"max_model_len": 32768, "max_num_seqs": 4, "kv_cache_dtype": "q8_0"}
+    llama, _ = tried(GGUF_35B, "H200", **LLAMA, **wanted)
+    ollama, found = tried(GGUF_35B, "H200", engine="ollama", version="0.33.0", **wanted)
+    assert llama is not None
+    assert ollama is not None
+    assert (ollama.kv_bytes, ollama.terms) == (llama.kv_bytes, llama.terms)
+    assert ollama.requests == llama.requests
+    # Its buffers grow with the tokens of all requests together.
+    single, _ = tried(
+        GGUF_35B, "H200", engine="ollama", version="0.33.0", **{**wanted, "max_num_seqs": 1}
+    )
+    assert single is not None
+    assert single.kv_bytes > ollama.kv_bytes
+    # It moves layers to RAM rather than stop.
+    _, found = tried(GGUF_35B, "RTX 3090", engine="ollama", version="0.33.0", **wanted)
+    assert Level.ERROR not in codes(found).values()
+
+
+def test_ollamas_own_choice_of_a_context_is_not_calculated() -> None:
+    calculated, found = tried(GGUF_35B, "H200", engine="ollama", version="0.33.0")
+    assert calculated is None
+    assert "max_model_len is not set" in found[0].what
+
+
 def test_llama_cpp_layers_in_ram_take_their_cache_along() -> None:
     whole, _ = tried(GGUF_35B, "RTX 3090", max_model_len=65536, **LLAMA)
     half, _ = tried(GGUF_35B, "RTX 3090", max_model_len=65536, args=("-ngl", "20"), **LLAMA)

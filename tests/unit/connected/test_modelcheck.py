@@ -17,6 +17,9 @@ WHOLE: dict[str, Any] = {
 }  # fmt: skip
 
 
+_ORIGIN = {"ollama": {"archive": {"path": "o.tgz", "sha256": "0" * 64}}}
+
+
 def found(
     facts: dict[str, Any],
     engine: str = "vllm",
@@ -30,7 +33,7 @@ def found(
             "target": {"python": "3.12"},
             "models": [{"source": "local", "name": "m", "path": "m", **model},
                        {"source": "hub", "repo": "org/base", "revision": "main"}],
-            "engine": {"name": engine, "version": "1", "package": "p"},
+            "engine": {"name": engine, "version": "1", **_ORIGIN.get(engine, {"package": "p"})},
             "services": [{"name": "s", "model": serves, "settings": {"args": args}}],
         }
     )  # fmt: skip
@@ -44,6 +47,18 @@ def judged(facts: dict[str, Any], **more: Any) -> dict[str, Level]:
 def test_a_whole_and_safe_model_has_no_finding() -> None:
     assert judged({}) == {}
     assert judged({"format": "gguf", "has_config": False}, engine="llama.cpp") == {}
+
+
+def test_ollama_reads_gguf_and_takes_a_template_beside_it() -> None:
+    gguf = {"format": "gguf", "has_config": False}
+    assert judged(gguf, engine="ollama") == {}
+    silent = {**gguf, "has_chat_template": False}
+    (one,) = found(silent, engine="ollama")
+    assert (one.code, one.level) == ("no-chat-template", Level.WARNING)
+    assert "a file `template`" in one.fix
+    assert judged({**silent, "companions": ("template",)}, engine="ollama") == {}
+    nothing = {"format": "none", "has_config": False}
+    assert "no GGUF" in found(nothing, engine="ollama")[0].what
 
 
 E, W, N = Level.ERROR, Level.WARNING, Level.NOTE

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from bundler.adapters.source_local import LocalSource
 from bundler.build.modelfacts import read_model
-from bundler.build.weightsafety import is_pickle, is_program
 from bundler.demo.tiny_gguf import write_tiny_gguf
 from bundler.demo.tiny_qwen35moe import write_tiny_qwen35_moe
 from bundler.domain.lock import LockedFile, LockedModel
 from bundler.domain.model_facts import LayerGroup, ModelFacts
 from bundler.domain.sources import ModelRef
 from bundler.format.codec import to_bytes
+from bundler.format.weightsafety import is_pickle, is_program
 from tests.fakes.gguf import gguf_bytes
 from tests.unit.format.test_safetensors import shard, tensor
 
@@ -220,6 +220,14 @@ def test_only_what_the_engine_loads_counts(
     one = len(GGUF) if engine == "llama.cpp" or loaded == ("m.gguf",) else 4
     assert (len(loaded) - 1) * one < found.weight_bytes + bool(not loaded) <= len(loaded) * one + 1
     assert not found.missing
+
+
+def test_ollama_takes_the_gguf_and_what_lies_beside_it_for_it() -> None:
+    found = facts(
+        {"model.safetensors": ONE, "m.gguf": GGUF, "template": b"{{ .Prompt }}", "params": b"{}"},
+        "ollama",
+    )
+    assert (found.weight_files, found.companions) == (("m.gguf",), ("template", "params"))
 
 
 def test_missing_parts_of_a_split_gguf_are_each_named_once() -> None:

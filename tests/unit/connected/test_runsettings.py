@@ -66,8 +66,29 @@ def test_llama_cpp_arguments() -> None:
     assert run.whole_windows
     assert llamacpp(service(args=("-ngl", "10")), QWEN_35B).layers_on_gpu == Fraction(1, 4)
     assert llamacpp(service(args=("-ngl", "999")), QWEN_35B).layers_on_gpu == 1
+    assert llamacpp(service(gpu_layers=10), QWEN_35B).layers_on_gpu == Fraction(1, 4)
+    assert llamacpp(
+        service(gpu_layers=10, args=("-ngl", "20")), QWEN_35B
+    ).layers_on_gpu == Fraction(1, 2)
     off = llamacpp(service(args=("-nkvo",)), QWEN_35B)
     assert (off.share, off.layers_on_gpu) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "args"),
+    [
+        ({"gpu_layers": 10}, ("-ngl", "10")),
+        ({"cpu_moe_layers": 12}, ("--n-cpu-moe", "12")),
+        ({"cpu_moe_layers": 99}, ("-cmoe",)),
+        ({"fit": False}, ("-fit", "off")),
+        ({"fit": True}, ("-fit", "on")),
+        ({"gpu_layers": 0, "cpu_moe_layers": 0}, ("-ngl", "0", "-ncmoe", "0")),
+    ],
+)
+def test_llama_cpp_placement_by_setting_is_that_by_argument(
+    settings: dict[str, object], args: tuple[str, ...]
+) -> None:
+    assert llamacpp(service(**settings), QWEN_35B) == llamacpp(service(args=args), QWEN_35B)
 
 
 @pytest.mark.parametrize(

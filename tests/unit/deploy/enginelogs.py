@@ -37,6 +37,20 @@ SAMPLES: list[tuple[str, list[str], str]] = [
                    " architectures: dict_keys(['AquilaModel'])"], "DbrxForCausalLM"),
     ("arch-vllm", ["ValueError: Model architecture MotifForCausalLM was supported in vLLM until v0.10.2, and is not"
                    " supported anymore."], "MotifForCausalLM"),
+    ("port-in-use", ["Error: listen tcp 127.0.0.1:11434: bind: address already in use"], "port"),
+    ("ollama-memory", ['time=2026-06-01T10:00:01.000+09:00 level=INFO source=sched.go:500 msg="Load failed"'
+                       ' model=/r/blobs/sha256-ab error="model requires more system memory (8.4 GiB) than is available'
+                       ' (7.7 GiB)"',
+                       'time=2026-06-01T10:00:01.000+09:00 level=ERROR source=routes.go:1 msg="model requires more'
+                       ' system memory (8.4 GiB) than is available (7.7 GiB)"'], "8.4 GiB"),
+    ("ollama-incompatible", ['time=2026-06-01T10:00:01.000+09:00 level=ERROR source=sched.go:388 msg="error loading llama'
+                             ' server" error="failed to load model: this model may be incompatible with your version of'
+                             ' Ollama. If you previously pulled this model, try updating it"'], "cannot load"),
+    ("ollama-runner", ['time=2026-06-01T10:00:01.000+09:00 level=ERROR source=sched.go:388 msg="error loading llama'
+                       ' server" error="llama-server binary not found (checked: /r/lib/ollama/llama-server). Run"'],
+     "/r/lib/ollama"),
+    ("ollama-runner-died", ['time=2026-06-01T10:00:01.000+09:00 level=ERROR source=sched.go:388 msg="error loading llama'
+                            ' server" error="llama runner process has terminated: exit status 2"'], "exit status 2"),
     ("arch-llama", ["llama_model_load: error loading model: error loading model architecture: unknown model"
                     " architecture: 'qwen35'"], "qwen35"),
     ("max-len-over", [API + "  Value error, User-specified max_model_len (65536) is greater than the derived"

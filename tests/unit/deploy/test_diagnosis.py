@@ -25,6 +25,8 @@ HEALTHY = [
     "INFO:     Application startup complete.",
     "llama_model_loader: - kv 0: general.architecture str = qwen3",
     "load_tensors:   CPU_Mapped model buffer size =   604.15 MiB",
+    'time=2026-06-01T10:00:00.000+09:00 level=WARN source=server.go:1 msg="unsupported OLLAMA_KV_CACHE_TYPE" type=q8_0',
+    'time=2026-06-01T10:00:00.000+09:00 level=INFO source=server.go:2 msg="waiting for llama runner to start responding"',
     "main: server is listening on http://127.0.0.1:8000 - starting the main loop",
     'INFO:     127.0.0.1:51234 - "GET /health HTTP/1.1" 200 OK',
 ]

@@ -172,6 +172,40 @@ def test_twins_are_found_when_case_is_ignored() -> None:
         BundleSpec.model_validate(SPEC | {"services": services})
 
 
+ARCHIVE = {"path": "ollama-linux-amd64.tar.zst", "sha256": "0" * 64}
+
+
+def test_ollama_comes_as_an_archive() -> None:
+    spec = BundleSpec.model_validate(
+        {**SPEC, "engine": {"name": "ollama", "version": "0.33.0", "archive": ARCHIVE}}
+    )
+    # `ollama` itself is the name of a client library on PyPI.
+    assert spec.engine.distribution == "ollama-runtime"
+    url = {"url": "https://h.example/v0.33.0/ollama-linux-amd64.tgz", "sha256": "0" * 64}
+    spec = BundleSpec.model_validate(
+        {**SPEC, "engine": {"name": "ollama", "version": "0.33.0", "archive": url}}
+    )
+    assert spec.engine.archive is not None
+    assert spec.engine.archive.filename == "ollama-linux-amd64.tgz"
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ({"name": "ollama"}, "ollama needs `archive`"),
+        ({"name": "vllm", "archive": ARCHIVE}, "`archive` is for ollama"),
+        ({"name": "ollama", "archive": ARCHIVE, "package": "ollama"}, "leave out package"),
+        ({"name": "ollama", "archive": ARCHIVE, "wheels": ["a.whl"]}, "leave out wheels"),
+        ({"name": "ollama", "archive": {"path": "x"}}, "sha256"),
+        ({"name": "ollama", "archive": {"sha256": "0" * 64}}, "give either `path` or `url`"),
+        ({"name": "ollama", "archive": {**ARCHIVE, "role": "other"}}, "role"),
+    ],
+)
+def test_an_engine_has_what_it_comes_from_and_no_more(engine: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        BundleSpec.model_validate({**SPEC, "engine": {"version": "0.33.0", **engine}})
+
+
 def test_a_gpu_index_is_not_negative() -> None:
     with pytest.raises(ValidationError):
         Service(name="s", model="m", gpus=(-1,))
