@@ -11,12 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bundler.accept.load import UNSENT
-from bundler.accept.statistics import (
-    CONFIDENCE,
-    lower_bound,
-    requests_needed,
-    upper_bound,
-)
+from bundler.accept.objective import judge_objective
+from bundler.accept.statistics import P99_NEEDS
 from bundler.domain.facts import LevelMetrics, RequestSample
 from bundler.domain.spec import Acceptance, Expected, Slo
 from bundler.domain.verdict import Check, Verdict
@@ -24,7 +20,6 @@ from bundler.domain.verdict import Check, Verdict
 LEAST_LOAD = 0.8
 _REQUESTS_PER_WORKER = 5
 _THROUGHPUT = "output_tokens_per_s"
-_P99_NEEDS = 100
 _PROMPT_TOLERANCE = 0.25
 
 Samples = Mapping[str, Sequence[RequestSample]]
@@ -36,27 +31,41 @@ def sample_key(service: str, concurrency: int) -> str:
 
 
 def judge(
-    plan: Acceptance, levels: Sequence[LevelMetrics], samples: Samples
+    plan: Acceptance,
+    levels: Sequence[LevelMetrics],
+    samples: Samples,
+    known: Mapping[str, Sequence[Check]] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """Every check of every level, and warnings that judge nothing."""
+    """Every check of every level, and warnings that judge nothing.
+
+    Args:
+        plan: the bundle's acceptance plan.
+        levels: what was measured.
+        samples: the requests of each level, by `sample_key`.
+        known: checks against profiles, by the same key; they too decide nothing where a level is in doubt.
+    """
     checks: list[Check] = []
     warnings: list[str] = []
     for level in levels:
-        requests = samples[sample_key(level.service, level.concurrency)]
-        checks += _level_checks(plan, level, requests)
+        key = sample_key(level.service, level.concurrency)
+        requests = samples[key]
+        checks += _level_checks(plan, level, requests, (known or {}).get(key, ()))
         warnings += _level_warnings(plan, level, requests)
     return tuple(checks), tuple(warnings)
 
 
 def _level_checks(
-    plan: Acceptance, level: LevelMetrics, samples: Sequence[RequestSample]
+    plan: Acceptance,
+    level: LevelMetrics,
+    samples: Sequence[RequestSample],
+    known: Sequence[Check],
 ) -> list[Check]:
     ranges = [item for item in plan.expected if _is_for(item, level)]
     answered = _answered(plan.slo, ranges, level)
     figures = [_range(item, level) for item in ranges]
     if plan.slo:
-        figures.insert(0, _slo(plan.slo, level, samples))
-    checks = [answered, *figures]
+        figures.insert(0, judge_objective(plan.slo, level, samples))
+    checks = [answered, *figures, *known]
     doubt = _miscounted(plan, samples)
     if doubt:
         # Whether requests were answered at all needs no count of tokens.
@@ -129,60 +138,6 @@ def _worst(level: LevelMetrics) -> str:
     return f": {error}" if error else ""
 
 
-def _slo(slo: Slo, level: LevelMetrics, samples: Sequence[RequestSample]) -> Check:
-    """Whether the share of good requests is shown to be high enough, or shown not to be."""
-    limits = _limits(slo)
-    terms = ", ".join(f"{name} <= {limit:g} ms" for name, _, limit in limits) or "answered"
-    what = f"SLO: {terms} for {slo.attainment * 100:g} %"
-    missed = [_misses(sample, limits) for sample in samples]
-    good, total = sum(not names for names in missed), len(missed)
-    low, high = lower_bound(good, total), upper_bound(good, total)
-    measured = (
-        f"{good} of {total} good ({good / total * 100:.1f} %),"
-        f" one-sided {CONFIDENCE * 100:g} % bounds {low * 100:.1f} % and {high * 100:.1f} %"
-    )
-    if low >= slo.attainment:
-        return _check(level, what, Verdict.PASS, measured)
-    counts = [
-        f"{name} {number}"
-        for name in ("failed", *(name for name, _, _ in limits))
-        if (number := sum(name in names for names in missed))
-    ]
-    missing = f"missed: {', '.join(counts)}" if counts else ""
-    if high < slo.attainment:
-        return _check(level, what, Verdict.FAIL, measured, missing)
-    needed = requests_needed(slo.attainment, total - good)
-    reason = (
-        f"too few requests to tell: {needed - total} more are needed if none of them fails"
-        f" (acceptance.requests: {needed})"
-    )
-    return _check(
-        level, what, Verdict.INCONCLUSIVE, measured, "; ".join(filter(None, [reason, missing]))
-    )
-
-
-def _limits(slo: Slo) -> list[tuple[str, str, float]]:
-    """Name, field of a sample and limit, of those limits that are set."""
-    rows = (
-        ("TTFT", "ttft_ms", slo.ttft_ms),
-        ("TPOT", "tpot_ms", slo.tpot_ms),
-        ("E2E", "e2e_ms", slo.e2e_ms),
-    )
-    return [(name, key, limit) for name, key, limit in rows if limit is not None]
-
-
-def _misses(sample: RequestSample, limits: Sequence[tuple[str, str, float]]) -> list[str]:
-    """What a request missed; a figure that is not there is a miss, as nothing shows that it was met."""
-    if not sample.ok:
-        return ["failed"]
-    missed = []
-    for name, key, limit in limits:
-        value = getattr(sample, key)
-        if value is None or value > limit:
-            missed.append(name)
-    return missed
-
-
 def _range(item: Expected, level: LevelMetrics) -> Check:
     """Whether a figure lies in its expected range."""
     parts = []
@@ -246,8 +201,10 @@ def _level_warnings(
 ) -> list[str]:
     where = f"{level.service}, concurrency {level.concurrency}"
     warnings = []
-    if 0 < level.succeeded < _P99_NEEDS:
-        warnings.append(f"{where}: p99 of {level.succeeded} requests is close to their maximum")
+    if 0 < level.succeeded < P99_NEEDS:
+        warnings.append(
+            f"{where}: {level.succeeded} requests say nothing of p99, which needs {P99_NEEDS}"
+        )
     if 0 < level.succeeded < level.requests:
         failed = level.requests - level.succeeded
         warnings.append(f"{where}: {failed} of {level.requests} requests failed{_worst(level)}")

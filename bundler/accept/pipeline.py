@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from bundler.accept.correctness.judging import judge_correctness
 from bundler.accept.correctness.run import Probing, probe_service
+from bundler.accept.fingerprint import fingerprint_of
 from bundler.accept.judge import judge, sample_key, worst_error
 from bundler.accept.kernels import judge_kernels
 from bundler.accept.load import Level, LevelRun, run_level
 from bundler.accept.metrics import level_metrics
+from bundler.accept.ranges import compare_level, nothing_known
 from bundler.accept.telemetry import Sampler, Watch
 from bundler.domain.correctness import CorrectnessResult
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, RequestSample, ServiceState
 from bundler.domain.manifest import ShippedModel, VerifiedManifest
+from bundler.domain.profile import Profile
 from bundler.domain.verdict import overall
 from bundler.ports import ChatClient, Clock, Progress
 
-_UNSIGNED = "the bundle is UNSIGNED: nobody vouches for what was measured"
+UNSIGNED = "the bundle is UNSIGNED: nobody vouches for what was measured"
 
 
 def accept(
@@ -30,6 +34,7 @@ def accept(
     host: dict[str, str],
     probing: Probing | None = None,
     watch: Watch | None = None,
+    profiles: Sequence[Profile] = (),
 ) -> AcceptanceRecord:
     """Measure running services by the bundle's own plan, and judge.
 
@@ -45,6 +50,7 @@ def accept(
         host: facts of this machine, copied into the receipt.
         probing: asks whether answers are right, before anything is measured; nothing is asked without.
         watch: looks at GPUs, processes and the engines' metrics meanwhile; nobody looks without.
+        profiles: known figures to compare with.
     """
     manifest = verified.manifest
     began = clock.now()
@@ -66,15 +72,33 @@ def accept(
             for concurrency in dict.fromkeys(manifest.acceptance.concurrency):
                 level = Level(state.service, concurrency, manifest.acceptance, salt, failed)
                 with sampler.span(state.service, f"x{concurrency}"):
-                    run = asyncio.run(_one_level(state.url, level, chat, clock, progress))
-                levels.append(level_metrics(state.service, concurrency, run))
+                    run = asyncio.run(one_level(state.url, level, chat, clock, progress))
+                levels.append(
+                    level_metrics(state.service, concurrency, run, manifest.acceptance.slo)
+                )
                 samples[sample_key(state.service, concurrency)] = run.samples
                 failed = not levels[-1].succeeded
                 progress.note(_line(levels[-1]))
-    checks, warnings = judge(manifest.acceptance, levels, samples)
+    prints = {
+        state.service: fingerprint_of(manifest, services[state.service], state, host)
+        for state in states
+        if state.service in services
+    }
+    ranged = {
+        sample_key(level.service, level.concurrency): compare_level(
+            profiles, prints[level.service], level
+        )
+        for level in levels
+        if level.service in prints
+    }
+    for fingerprint in prints.values() if profiles else ():
+        if line := nothing_known(profiles, fingerprint):
+            progress.note(line)
+    known = {key: one.checks for key, one in ranged.items()}
+    checks, warnings = judge(manifest.acceptance, levels, samples, known)
     right, doubts = judge_correctness(probed)
     checks = (*judge_kernels(manifest.services, states), *right, *checks)
-    warnings = (*doubts, *warnings)
+    warnings = (*doubts, *warnings, *(line for one in ranged.values() for line in one.warnings))
     return AcceptanceRecord(
         bundle_id=verified.bundle_id,
         manifest_sha256=verified.digest,
@@ -93,15 +117,18 @@ def accept(
         samples=samples,
         checks=checks,
         verdict=overall(checks),
-        warnings=warnings if verified.signed else (_UNSIGNED, *warnings),
+        warnings=warnings if verified.signed else (UNSIGNED, *warnings),
         correctness=tuple(probed),
         telemetry=sampler.telemetry(),
+        fingerprints=prints,
+        comparisons=tuple(found for one in ranged.values() for found in one.comparisons),
     )
 
 
-async def _one_level(
+async def one_level(
     url: str, level: Level, chat: ChatClient, clock: Clock, progress: Progress
 ) -> LevelRun:
+    """Measure one level in a session of its own."""
     async with chat.session(url) as session:
         return await run_level(session=session, level=level, clock=clock, progress=progress)
 

@@ -12,6 +12,8 @@ import math
 from collections.abc import Sequence
 
 CONFIDENCE = 0.95
+# `requests_needed(0.99)`: with fewer even all of them would not bound a 99th percentile from above.
+P99_NEEDS = 299
 _BISECTIONS = 64
 _NEGLIGIBLE = 1e-18
 _MOST_REQUESTS = 2**40

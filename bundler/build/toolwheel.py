@@ -14,6 +14,7 @@ from pathlib import Path
 
 import bundler
 from bundler.format.digests import sha256_hex
+from bundler.format.profiles import shipped_folder
 
 NAME = "airbundle"
 # An editor's leftovers must not change the wheel.
@@ -39,6 +40,8 @@ def write_tool_wheel(folder: Path) -> Path:
         and "__pycache__" not in path.parts
         and path.suffix not in (".pyc", ".yaml")
     }
+    for path in shipped_folder().glob("*.yaml"):
+        files[f"{package.name}/manifests/profiles/{path.name}"] = path.read_bytes()
     distribution = importlib.metadata.distribution(NAME)
     for name in ("METADATA", "entry_points.txt"):
         files[f"{info}/{name}"] = (distribution.read_text(name) or "").encode()

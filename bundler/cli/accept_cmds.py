@@ -9,19 +9,51 @@ from typing import Annotated, Literal
 import typer
 
 from bundler import wiring
+from bundler.cli import capacity
 from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json
-from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, measure, show
+from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, show
+from bundler.cli.measuring import measure
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
 from bundler.errors import StateError, disk_errors
 
 
 def accept(
     root: RootOption = None,
+    profile: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--profile",
+            help="Known figures to compare with (YAML), besides ROOT/profiles and those shipped.",
+            readable=False,
+        ),
+    ] = None,
+    find_max: Annotated[
+        bool, typer.Option("--find-max", help="Search the highest number of users that passes.")
+    ] = False,
+    service: Annotated[
+        str | None, typer.Option("--service", help="Service to search, where there are several.")
+    ] = None,
+    lowest: Annotated[int, typer.Option("--from", help="Fewest users of the search.")] = 1,
+    highest: Annotated[int, typer.Option("--to", help="Most users of the search.")] = 512,
+    budget: Annotated[
+        str, typer.Option("--budget", help="Time for the search: 90s, 10m, 1h.")
+    ] = "30m",
+    ttft_ms: Annotated[
+        float | None, typer.Option("--ttft-ms", min=0.001, help="Search by this limit instead.")
+    ] = None,
+    tpot_ms: Annotated[
+        float | None, typer.Option("--tpot-ms", min=0.001, help="Search by this limit instead.")
+    ] = None,
+    attainment: Annotated[
+        float | None, typer.Option("--attainment", help="Search by this share instead.")
+    ] = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Measure the running services at the bundle's concurrency levels and judge them.
+
+    With --find-max: search the highest number of users at once that the plan's SLO stands.
 
     Exit code 0: PASS, 10: FAIL, 11: INCONCLUSIVE.
     """
@@ -29,12 +61,31 @@ def accept(
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
 
+    if attainment is not None and not 0 < attainment < 1:
+        raise typer.BadParameter(f"--attainment {attainment:g}: between 0 and 1, such as 0.95")
+    limits = (ttft_ms, tpot_ms, attainment)
+    if not find_max and (service or any(limit is not None for limit in limits)):
+        raise typer.BadParameter(
+            "--service and limits belong to --find-max; the plan is the bundle's"
+        )
+    wish = capacity.wanted(service, lowest, highest, budget, limits)
     place = Root(root_folder(root))
     _, release = current_release(place)
     verified = open_imported(place, release.bundle_id, wiring.gate())
+    shown = progress(quiet=quiet or json)
+    if find_max:
+        with recorded(place, "accept --find-max", changes=False) as action:
+            action.about(verified)
+            found, path = capacity.find_max(place, release, verified, wish, shown)
+            action.detail = f"{found.verdict.value}: {found.reason}; {path.relative_to(place.path)}"
+        if json:
+            show_json(capacity.as_json(found, path))
+        else:
+            capacity.show(found, path)
+        raise typer.Exit(EXIT[found.verdict])
     with recorded(place, "accept", changes=False) as action:
         action.about(verified)
-        record, path = measure(place, release, verified, progress(quiet=quiet or json))
+        record, path = measure(place, release, verified, shown, profile or ())
         action.detail = f"{record.verdict.value}; {path.relative_to(place.path)}"
     if json:
         show_json(as_json(record, path))

@@ -34,6 +34,7 @@ HOMES = {
     "trust": "trust_cmds",
     "audit": "audit_cmds",
     "golden": "golden_cmds",
+    "baseline": "baseline_cmds",
     "preflight": "preflight_cmds",
     **dict.fromkeys(("run", "export", "serve"), "run_cmds"),
 }

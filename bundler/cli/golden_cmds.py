@@ -37,7 +37,7 @@ def record(
 
     From then on `accept` compares with it in this root; `golden add` takes the copies to others.
     """
-    from bundler.cli.judging import probing_of, ready_states
+    from bundler.cli.measuring import probing_of, running_states
     from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
@@ -46,7 +46,7 @@ def record(
     place = Root(root_folder(root))
     _, release = current_release(place)
     verified = open_imported(place, release.bundle_id, wiring.gate())
-    states = {state.service: state for state in ready_states(place, release)}
+    states = {state.service: state for state in running_states(place, release)}
     probing = probing_of(place, verified.manifest)
     made: dict[str, Golden] = {}
     for service in verified.manifest.services:

@@ -1,21 +1,16 @@
-"""An acceptance run and its receipt, as `accept` and `upgrade` do it."""
+"""What an acceptance run is called and how it is shown, as `accept` and `upgrade` do it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bundler import wiring
-from bundler.cli.console import progress, say, table
+from bundler.cli.console import say, table
 from bundler.domain.verdict import Verdict
-from bundler.errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, FormatError, StateError
+from bundler.errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK
 
 if TYPE_CHECKING:
-    from bundler.accept.correctness.run import Probing
-    from bundler.deploy.root import Root
-    from bundler.domain.facts import AcceptanceRecord, ReleaseRecord, ServiceState
-    from bundler.domain.manifest import Manifest, VerifiedManifest
-    from bundler.ports import Progress
+    from bundler.domain.facts import AcceptanceRecord
 
 RECORD = "record.json"
 # Names the newest run; folders are named by time, and clocks can be set back.
@@ -32,94 +27,14 @@ STYLE = {
 }
 
 
-def measure(
-    place: Root, release: ReleaseRecord, verified: VerifiedManifest, shown: Progress
-) -> tuple[AcceptanceRecord, Path]:
-    """Measure a release's running services, judge, and keep the receipt.
-
-    Raises:
-        StateError: there is nothing to measure, or a service does not run.
-        SpaceError, FileAccessError: the receipt cannot be written.
-    """
-    from bundler.accept.pipeline import accept as run_acceptance
-    from bundler.format.codec import to_bytes
-
-    states = ready_states(place, release)
-    probing = probing_of(place, verified.manifest)
-    # Before minutes of measuring, not after: can the receipt be written?
-    place.write(place.acceptance / LAST, b"")
-    record = run_acceptance(
-        states=states,
-        verified=verified,
-        chat=probing.chat,
-        clock=wiring.clock(),
-        progress=shown,
-        host=wiring.host().facts(),
-        probing=probing,
-        watch=wiring.watch(release.engine_name, probing.chat),
-    )
-    folder = place.acceptance / record.began.replace(":", "")
-    place.write(folder / RECORD, to_bytes(record))
-    place.write(place.acceptance / LAST, folder.name.encode())
-    return record, folder / RECORD
-
-
-def ready_states(place: Root, release: ReleaseRecord) -> tuple[ServiceState, ...]:
-    """A release's running services, in its order.
-
-    Raises:
-        StateError: it has none, or one does not run.
-    """
-    from bundler.deploy.observing import observe
-
-    launcher = wiring.launcher(place, progress(quiet=True))
-    running = {
-        one.state.service: one.state
-        for one in observe(launcher, release)
-        if launcher.alive(one.state) and one.state.ready_after_s is not None
-    }
-    if not release.services:
-        raise StateError(f"{release.bundle_id}: holds an engine and no model to measure")
-    absent = [s.name for s in release.services if s.name not in running]
-    if absent:
-        raise StateError(
-            f"{', '.join(absent)}: not running, or not ready yet",
-            hint="Run: airbundle start --root ROOT",
-        )
-    return tuple(running[service.name] for service in release.services)
-
-
-def probing_of(place: Root, manifest: Manifest) -> Probing:
-    """What asks a bundle's services whether their answers are right, with the golden records of this root.
-
-    Raises:
-        FormatError: a record that is here cannot be read, or is of another model.
-    """
-    from bundler.accept.correctness.run import Probing
-    from bundler.format.golden import model_digest, read_golden
-
-    golden = {}
-    for service in manifest.services:
-        digest = model_digest(manifest, service.model)
-        path = place.golden(digest)
-        if path.is_file():
-            golden[service.name] = read_golden(path)
-            if golden[service.name].model_digest != digest:
-                raise FormatError(
-                    f"{path}: is of another model ({golden[service.name].model})",
-                    hint="Remove it, then: airbundle golden add FILE --root ROOT",
-                )
-    # llama-server is started with one slot unless the settings say otherwise; vLLM takes hundreds.
-    slots = None if manifest.engine.name == "vllm" else 1
-    return Probing(wiring.api(place), wiring.chat(place), golden, slots)
-
-
 def as_json(record: AcceptanceRecord, path: Path) -> dict[str, Any]:
     """The judgement for machines."""
     return {
         "record": str(path),
         "verdict": record.verdict.value,
         "checks": [check.model_dump(mode="json") for check in record.checks],
+        "comparisons": [found.model_dump(mode="json") for found in record.comparisons],
+        "warnings": list(record.warnings),
     }
 
 
@@ -127,14 +42,15 @@ def show(record: AcceptanceRecord, path: Path) -> None:
     """The judgement for people."""
     table(
         "measured",
-        ["service", "#users", "#ok", "#TTFT p50/p95/p99 ms", "#TPOT p50/p95 ms", "#E2E p95 ms",
-         "#output tok/s"],
+        ["service", "#users", "#ok", "#TTFT p50/p95/p99 ms", "#first wave/after p95 ms",
+         "#TPOT p50/p95 ms", "#E2E p95 ms", "#output tok/s"],
         [
             [
                 level.service,
                 str(level.concurrency),
                 f"{level.succeeded}/{level.requests}",
                 "/".join(map(_ms, (level.ttft.p50, level.ttft.p95, level.ttft.p99))),
+                "/".join(_ms(part.ttft.p95 if part else None) for part in (level.burst, level.steady)),
                 "/".join(map(_ms, (level.tpot.p50, level.tpot.p95))),
                 _ms(level.e2e.p95),
                 f"{level.output_tokens_per_s:.1f}",
@@ -150,6 +66,18 @@ def show(record: AcceptanceRecord, path: Path) -> None:
             for c in record.checks
         ],
     )
+    if record.comparisons:
+        table(
+            "beside known figures",
+            ["service", "#users", "figure", "#measured", "known", "outcome", "profile"],
+            [
+                [c.service, str(c.concurrency), c.metric, f"{c.measured:.4g}",
+                 f"{c.worst:.4g} to {c.best:.4g}", c.outcome, f"{c.profile} ({c.kind})"]
+                for c in record.comparisons
+            ],
+        )  # fmt: skip
+    elif record.fingerprints:
+        say("no known figures of this set-up; `airbundle baseline record` keeps these", "dim")
     for warning in record.warnings:
         say(f"warning: {warning}", "yellow")
     say(record.verdict.value, STYLE[record.verdict])

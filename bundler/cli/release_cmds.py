@@ -10,7 +10,8 @@ import typer
 from bundler import wiring
 from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json, table
-from bundler.cli.judging import EXIT, STYLE, as_json, measure, show
+from bundler.cli.judging import EXIT, STYLE, as_json, show
+from bundler.cli.measuring import known_profiles, measure
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
 from bundler.cli.streams import ERR
 from bundler.domain.sizes import human
@@ -142,6 +143,8 @@ def upgrade(
 
     place = Root(root_folder(root))
     verified = open_imported(place, bundle, wiring.gate())
+    # A bad profile should be met now, not by the acceptance that follows the switch.
+    known_profiles(place)
     shown = progress(quiet=quiet or json)
     receipts: list[tuple[AcceptanceRecord, Path]] = []
 

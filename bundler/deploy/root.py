@@ -14,6 +14,8 @@
 <root>/logs/<service>.log     what the engine said
 <root>/acceptance/<time>/     receipts and reports
 <root>/golden/<digest>.json   what models said where they were known to be right
+<root>/acceptance/<time>-find-max/  evidence of a search for the highest number of users
+<root>/profiles/*.yaml        the site's own known figures
 <root>/secrets/               API keys of services that listen on more than loopback
 <root>/audit.jsonl            who did what and when; audit.head: where it ends
 """

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from bundler.domain.correctness import CorrectnessResult
+from bundler.domain.profile import Comparison, Fingerprint
 from bundler.domain.record import Record
 from bundler.domain.running import Running
 from bundler.domain.spec import Acceptance, Service
@@ -76,11 +77,26 @@ class RequestSample(Record):
 
 
 class Quantiles(Record):
-    """p50, p95 and p99 in milliseconds, linear interpolation; None without samples."""
+    """p50, p95 and p99 in milliseconds, linear interpolation; None without samples.
+
+    p99 is None also when fewer than 299 requests gave it: they could not bound it (at 95 %).
+    """
 
     p50: float | None
     p95: float | None
     p99: float | None
+    most: float | None = Field(None, description="The largest value.")
+
+
+class Stretch(Record):
+    """Some of a level's requests: its first wave, or all after it."""
+
+    requests: int
+    succeeded: int
+    good: int | None = Field(
+        None, description="Requests that met the plan's SLO; None without an SLO."
+    )
+    ttft: Quantiles
 
 
 class LevelMetrics(Record):
@@ -103,6 +119,11 @@ class LevelMetrics(Record):
         description="Mean requests in flight by Little's law: sum of request times / duration."
     )
     errors: dict[str, int] = Field({}, description="Error text -> how often.")
+    burst: Stretch | None = Field(
+        None,
+        description="The first wave: one request of each user, within two seconds at most. None at one user.",
+    )
+    steady: Stretch | None = Field(None, description="What came after the first wave.")
 
 
 class AcceptanceRecord(Record):
@@ -130,3 +151,9 @@ class AcceptanceRecord(Record):
     warnings: tuple[str, ...] = ()
     correctness: tuple[CorrectnessResult, ...] = Field((), description="Every probe's outcome.")
     telemetry: Telemetry = Telemetry()
+    fingerprints: dict[str, Fingerprint] = Field(
+        {}, description="Service -> what its figures depend on."
+    )
+    comparisons: tuple[Comparison, ...] = Field(
+        (), description="Its figures beside those of profiles."
+    )

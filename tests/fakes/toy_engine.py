@@ -2,14 +2,15 @@
 
 It is installed from a wheel and started as a process like any engine. Switches make it fail as real
 engines do: --die-at-start, --die-saying TEXT, --die-on-first-request, --never-healthy, --slow-start, --ignore-sigterm,
---ignores-kv (its KV cache is f16 whatever was asked), --silent (it says nothing of it). --logprobs has it give
-log-probabilities and /metrics.
+--ignores-kv (its KV cache is f16 whatever was asked), --silent (it says nothing of it), --most-at-once N (it refuses a
+request while N others are being answered). --logprobs has it give log-probabilities and /metrics.
 """
 
 import json
 import os
 import signal
 import sys
+import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -18,6 +19,9 @@ BEGAN = time.monotonic()
 
 def option(name, default=None):
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
+
+
+SLOTS = threading.Semaphore(int(option("--most-at-once", 10**6)))
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -49,6 +53,10 @@ class Handler(BaseHTTPRequestHandler):
             print("RuntimeError: Unexpected head dim size, 32", flush=True)
             os._exit(1)
         if body.get("stream"):
+            if not SLOTS.acquire(blocking=False):
+                time.sleep(0.04)  # about as long as an answer takes, so that it counts as often
+                self.send_error(503, "all slots are taken")
+                return
             self.stream(body)
             return
         answer = {
@@ -79,6 +87,8 @@ class Handler(BaseHTTPRequestHandler):
             last = number == count - 1
             choice = {"delta": {"content": "a "}, "finish_reason": "length" if last else None}
             self.event({"choices": [choice]})
+        # Before the client knows that it is over and sends the next one.
+        SLOTS.release()
         usage = {"prompt_tokens": prompt, "completion_tokens": count}
         self.event({"choices": [], "usage": usage})
         self.wfile.write(b"data: [DONE]\n\n")

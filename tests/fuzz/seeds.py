@@ -76,6 +76,7 @@ def seeds(target: str, work: Path) -> list[bytes]:
             b"require: [builder]\nkeys:\n- {role: builder, file: a.pem, expires: 2030-01-01}\n",
             b"keys: [{role: builder, pem: x}]\nrevoked: [{what: '0', reason: x}]\n",
         ],
+        "profiles": [path.read_bytes() for path in sorted(_SPEC.glob("profiles/*.yaml"))],
         "keys": [(FROZEN / "builder.pub.pem").read_bytes(), (FROZEN / "volumes.key").read_bytes()],
         "safetensors": [head],
         "gguf": [gguf_bytes(1000)],

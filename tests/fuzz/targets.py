@@ -45,6 +45,7 @@ from bundler.format.codec import bytes_read, parse_lock, parse_manifest
 from bundler.format.gguf import read_gguf
 from bundler.format.golden import read_golden
 from bundler.format.places import Place, find_volumes
+from bundler.format.profiles import parse_profiles, profile_bytes
 from bundler.format.safetensors import HeaderFault, read_tensors
 from bundler.format.sealing import VolumeKey
 from bundler.format.spans import placed_parts, volume_spans
@@ -176,6 +177,12 @@ def policy(data: bytes) -> None:
     load_policy(path, wiring.verifier)
 
 
+def profiles(data: bytes) -> None:
+    """A profile from another site; what was read can be written and read again."""
+    found = parse_profiles(data, "profiles.yaml")
+    assert parse_profiles(profile_bytes(found), "again") == found
+
+
 def keys(data: bytes) -> None:
     """Key files."""
     path = _WORK / "key"
@@ -268,6 +275,7 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], tuple[type[Exception], ...]]] 
     "checksums": (checksums, ()),
     "spec": (spec, _OURS),
     "policy": (policy, _OURS),
+    "profiles": (profiles, _OURS),
     "keys": (keys, ()),
     "safetensors": (safetensors, (HeaderFault,)),
     "gguf": (gguf, (HeaderFault,)),

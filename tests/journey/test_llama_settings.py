@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bundler.adapters.engine_llamacpp.adapter import LlamaCppEngine
-from bundler.adapters.engine_llamacpp.runlog import read_log
 from bundler.demo.tiny_gguf import write_tiny_gguf
 from bundler.domain.spec import Service, Settings
+from bundler.format.llamalog import read_log
 from bundler.ports import Install
 
 pytestmark = pytest.mark.engine

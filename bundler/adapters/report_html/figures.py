@@ -7,7 +7,7 @@ from html import escape
 from bundler.adapters.report_html import charts
 from bundler.adapters.report_html.charts import Limit
 from bundler.adapters.report_html.texts import both, number
-from bundler.domain.facts import AcceptanceRecord, LevelMetrics, Quantiles
+from bundler.domain.facts import AcceptanceRecord, LevelMetrics, Quantiles, Stretch
 from bundler.domain.spec import Slo
 
 
@@ -69,11 +69,13 @@ def _requests(record: AcceptanceRecord, levels: list[LevelMetrics]) -> str:
 
 
 def _series(quantiles: list[Quantiles]) -> list[tuple[str, list[float | None]]]:
-    return [
+    series: list[tuple[str, list[float | None]]] = [
         ("p50", [item.p50 for item in quantiles]),
         ("p95", [item.p95 for item in quantiles]),
-        ("p99", [item.p99 for item in quantiles]),
     ]
+    if any(item.p99 is not None for item in quantiles):
+        series.append(("p99", [item.p99 for item in quantiles]))
+    return series
 
 
 def _slo_line(value: float | None) -> Limit | None:
@@ -101,6 +103,8 @@ def _numbers(levels: list[LevelMetrics]) -> str:
         ("출력 처리량", "output throughput", "tok/s",
          [number(x.output_tokens_per_s) for x in levels]),
         *_quantile_rows("TTFT", [x.ttft for x in levels]),
+        *_stretch_rows("버스트(첫 동시 요청)", "first wave", [x.burst for x in levels]),
+        *_stretch_rows("버스트 이후", "after it", [x.steady for x in levels]),
         *_quantile_rows("TPOT", [x.tpot for x in levels]),
         *_quantile_rows("ITL", [x.itl for x in levels]),
         *_quantile_rows("E2E", [x.e2e for x in levels]),
@@ -123,11 +127,26 @@ def _numbers(levels: list[LevelMetrics]) -> str:
 
 def _quantile_rows(name: str, items: list[Quantiles]) -> list[tuple[str, str, str, list[str]]]:
     return [
-        (
-            f"{name} {share}",
-            f"{name} {share}",
-            "ms",
-            [number(getattr(item, share)) for item in items],
+        (f"{name} {ko}", f"{name} {en}", "ms", [number(getattr(item, key)) for item in items])
+        for key, ko, en in (
+            ("p50", "p50", "p50"),
+            ("p95", "p95", "p95"),
+            ("p99", "p99", "p99"),
+            ("most", "최댓값", "maximum"),
         )
-        for share in ("p50", "p95", "p99")
+    ]
+
+
+def _stretch_rows(
+    ko: str, en: str, items: list[Stretch | None]
+) -> list[tuple[str, str, str, list[str]]]:
+    """TTFT of the first wave or of what came after it, and how many met the SLO."""
+    good = [
+        "–" if item is None or item.good is None else f"{item.good} / {item.requests}"
+        for item in items
+    ]
+    times = [number(None if item is None else item.ttft.p95) for item in items]
+    return [
+        (f"{ko} TTFT p95", f"{en} TTFT p95", "ms", times),
+        (f"{ko} SLO 충족", f"{en} good by the SLO", "", good),
     ]

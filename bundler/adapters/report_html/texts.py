@@ -45,8 +45,8 @@ DEFINITIONS = (
      "요청을 보낸 시점부터 마지막 토큰을 받을 때까지의 시간.",
      "From sending the request to the last token."),
     ("p50 · p95 · p99", "백분위수", "percentiles",
-     "성공한 요청의 50%, 95%, 99%가 이 값 이하입니다(선형 보간). 요청이 100건보다 적으면 p99는 최댓값에 가깝습니다.",
-     "50 %, 95 %, 99 % of the successful requests are at or below it (linear interpolation). With fewer than 100 requests p99 is close to the maximum."),
+     "성공한 요청의 50%, 95%, 99%가 이 값 이하입니다(선형 보간). 성공한 요청이 299건보다 적으면 p99는 적지 않고 최댓값만 적습니다.",
+     "50 %, 95 %, 99 % of the successful requests are at or below it (linear interpolation). With fewer than 299 successful requests there is no p99, only the maximum."),
     ("SLO", "판정 방법", "how it is judged",
      "요청이 성공하고 모든 한계를 지키면 ‘충족’으로 셉니다. 충족 비율의 단측 95% 신뢰하한(Clopper–Pearson)이 목표 이상이면 합격, 신뢰상한이 목표 미만이면 불합격, 그 사이는 판정 보류입니다.",
      "A request is good when it succeeded and met every limit. PASS when the one-sided 95 % lower bound (Clopper–Pearson) of the good share reaches the target, FAIL when the upper bound is below it, INCONCLUSIVE between."),
@@ -70,6 +70,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"(\d+) of (\d+)", r"\2건 중 \1건"),
     (r"(\d+) of (\d+) good \((\S+) %\), one-sided (\S+) % bounds (\S+) % and (\S+) %",
      r"\2건 중 \1건 충족(\3 %), 단측 \4 % 신뢰하한 \5 %, 신뢰상한 \6 %"),
+    (r"(\d+) of (\d+) good \((\S+) %\), one-sided (\S+) % bounds (\S+) % and (\S+) %;"
+     r" good and bad come in waves, so they count as (\d+)",
+     r"\2건 중 \1건 충족(\3 %), 단측 \4 % 신뢰하한 \5 %, 신뢰상한 \6 %;"
+     r" 충족과 미충족이 몰려서 나타나 \7건으로 환산"),
     (rf"every request failed{_ERROR}", r"모든 요청 실패\g<error>"),
     (r"the answers held no output tokens", "응답에 출력 토큰이 없음"),
     (rf"(\d+) failed{_ERROR}; the other checks count them",
@@ -83,6 +87,20 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"missed: (.+)", r"미충족 건수: \1"),
     (r"below (\S+)(?P<source>.*)", r"하한 \1 미만\g<source>"),
     (r"above (\S+)(?P<source>.*)", r"상한 \1 초과\g<source>"),
+    (r"profile (.+): (\S+ [<>]= \S+)", r"알려진 수치 \1: \2"),
+    (r"(\S+), concurrency (\d+): slower than known: (.+)",
+     r"\1, 동시 요청 \2건: 알려진 수치보다 느림: \3"),
+    (r"(\S+), concurrency (\d+): better than known, a cache or another model\?: (.+)",
+     r"\1, 동시 요청 \2건: 알려진 수치보다 지나치게 빠름(캐시나 다른 모델이 응답했을 가능성): \3"),
+    (r"(\S+), concurrency (\d+): (\S+) (\S+) is near (\S+), which kernel (\S+) gave in \w+ profile (\S+);"
+     r" kernel (.+) gave (\S+) there; this run's kernel: (.+) \(airbundle kernels\)",
+     r"\1, 동시 요청 \2건: \3 \4은(는) \7에서 \6 커널로 나온 \5에 가까움. 같은 조건에서 \8 커널은 \9."
+     r" 이번 실행의 커널: \g<10> (airbundle kernels로 확인)"),
+    (r"tolerance interval 95/95 of (\d+) runs(?P<rest>.*)",
+     r"기준 실행 \1회의 허용구간(95/95)\g<rest>"),
+    (r"±(\d+) % by default, of (\d+) runs?(?P<rest>.*)",
+     r"기본 범위 ±\1 %(기준 실행 \2회)\g<rest>"),
+    (r"range that the source states(?P<rest>.*)", r"출처가 밝힌 범위\g<rest>"),
     (r"there is no such figure(?P<source>.*)", r"측정값 없음\g<source>"),
     (r"source: (.*)", r"근거: \1"),
     (r"(\d+) of (\d+) answers came without token counts \(usage\)",
@@ -97,8 +115,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
      r"동시 처리 중인 요청이 평균 \1건에 그침(목표 \2건). acceptance.requests를 \3(으)로 늘릴 것"),
     (r"the bundle is UNSIGNED: nobody vouches for what was measured",
      "서명 없는 번들: 무엇을 측정했는지 보증하는 주체가 없음"),
-    (r"(\S+), concurrency (\d+): p99 of (\d+) requests is close to their maximum",
-     r"\1, 동시 요청 \2건: 성공한 요청이 \3건뿐이라 p99는 최댓값에 가까움"),
+    (r"(\S+), concurrency (\d+): (\d+) requests say nothing of p99, which needs (\d+)",
+     r"\1, 동시 요청 \2건: 성공한 요청이 \3건뿐이라 p99를 말할 수 없음(\4건부터 가능)"),
     (rf"(\S+), concurrency (\d+): (\d+) of (\d+) requests failed{_ERROR}",
      r"\1, 동시 요청 \2건: 요청 \4건 중 \3건 실패\g<error>"),
     (r"(\S+), concurrency (\d+): prompts had (\d+) tokens at the median, (\d+) were asked for",
@@ -117,7 +135,13 @@ _INSIDE = (
     (" (source: ", " (근거: "),
     ("; missed: failed ", "; 미충족 건수: 실패 "),
     ("; missed: ", "; 미충족 건수: "),
-)
+    ("good in the first wave ", "충족 건수: 버스트(첫 동시 요청) "),
+    ("; about ", "; 지금 비율이면 전체 약 "),
+    (" in all at this rate", "건 필요"),
+    ("; the share is too near the target for any number at this rate",
+     "; 충족 비율이 목표에 너무 가까워 요청을 늘려도 판단하기 어려움"),
+    (", after it ", ", 그 이후 "),
+)  # fmt: skip
 
 
 def korean(text: str) -> str:

@@ -134,3 +134,21 @@ def test_no_prompt_is_sent_twice_in_a_run() -> None:
     run = Run(Acceptance(concurrency=(1, 2), requests=10), None, "x", "y")
     prompts = [request.prompt for request in run.chat.requests]
     assert len(set(prompts)) == len(prompts)
+
+
+def test_a_run_that_no_profile_is_of_says_so() -> None:
+    from tests.unit.accept.known import H200, bundle, profile
+
+    time, progress = SimulatedTime(), CountingProgress()
+    accept(
+        states=(state("chat"),),
+        verified=bundle(Acceptance(concurrency=(1,), requests=10)),
+        chat=FakeChat(time),
+        clock=time,
+        progress=progress,
+        host=H200,
+        profiles=(profile(),),
+    )
+    assert progress.notes[-1].startswith(
+        "none of 1 profiles is of Qwen3-30B-A3B-FP8 on NVIDIA H200"
+    )

@@ -85,7 +85,7 @@ def test_an_undecided_slo_says_how_many_more_requests_are_needed() -> None:
     checks, _ = judged(level(*[sample()] * 58, sample(ttft_ms=300)), slo=TTFT)
     assert only("SLO", checks).reason == (
         "too few requests to tell: 34 more are needed if none of them fails"
-        " (acceptance.requests: 93); missed: TTFT 1"
+        " (acceptance.requests: 93); about 127 in all at this rate; missed: TTFT 1"
     )
 
 
@@ -188,7 +188,7 @@ def test_warnings_name_what_a_reader_should_know() -> None:
     pieces = [sample(itl_ms=(), input_tokens=120)] * 3
     _, warnings = judged(level(*pieces, failed("boom")))
     assert warnings == (
-        "chat, concurrency 1: p99 of 3 requests is close to their maximum",
+        "chat, concurrency 1: 3 requests say nothing of p99, which needs 299",
         "chat, concurrency 1: 1 of 4 requests failed: boom",
         "chat, concurrency 1: prompts had 120 tokens at the median, 64 were asked for",
         "chat, concurrency 1: answers came in one piece; TPOT and ITL say nothing there",

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from bundler.accept.judge import judge, sample_key
+from bundler.accept.ranges import compare_level
 from bundler.adapters.report_html import timeline
 from bundler.adapters.report_html.charts import Limit, bars, lines, nice_top, scatter
 from bundler.adapters.report_html.page import HtmlReport
@@ -22,6 +23,8 @@ from bundler.domain.telemetry import (
     Telemetry,
 )
 from bundler.domain.verdict import overall
+from bundler.format.profiles import profiles_in, shipped_folder
+from tests.unit.accept.known import fingerprint, profile
 from tests.unit.accept.levels import failed, level, sample
 
 HOSTILE = "<script>alert('x')</script>\"&"
@@ -216,6 +219,23 @@ def test_whatever_the_judge_says_has_a_korean_form() -> None:
     ]
     assert not untold
     assert len(said) > 30
+
+
+def test_what_profiles_say_has_a_korean_form() -> None:
+    metrics, _ = level(*[sample()] * 60)
+    shipped = profiles_in(shipped_folder())
+    said = [
+        *compare_level(shipped, fingerprint(), metrics).warnings,
+        *compare_level([profile()], fingerprint(), metrics).checks,
+        *compare_level([profile(kind="field")], fingerprint(model="x"), metrics).warnings,
+    ]
+    slow = profile({"metric": "ttft_ms_p50", "concurrency": 1, "runs": [1]}, kind="field")
+    said += compare_level([slow], fingerprint(), metrics).warnings
+    texts = [text if isinstance(text, str) else text.what for text in said]
+    assert len(texts) >= 3
+    assert [text for text in texts if not HANGUL.search(korean(text))] == []
+    assert "deepgemm 커널로 나온 80에 가까움" in korean(texts[1])
+    assert korean("±25 % by default, of 1 run").startswith("기본 범위")
 
 
 def test_an_engines_own_words_are_not_translated() -> None:
