@@ -28,8 +28,8 @@ LIMIT = 1.3
 OURS = """
 import sys
 from pathlib import Path
-from bundler import wiring
-host = wiring.reading_host()
+from bundler import connecting, wiring
+host = connecting.reading_host()
 from bundler.domain.sources import EngineRef
 from bundler.domain.target import Target
 from bundler.ports import WheelRequest
@@ -37,7 +37,7 @@ class Silent:
     def note(self, line): pass
 python, glibc, arch, *requirements = sys.argv[1:]
 target = Target(python=python, glibc=glibc, arch=arch)
-tools = wiring.build_tools(EngineRef(name="vllm", version="1"), Silent(), Path("."), host)
+tools = connecting.build_tools(EngineRef(name="vllm", version="1"), Silent(), Path("."), host)
 closure = tools.resolver.resolve(WheelRequest(tuple(requirements), target))
 print(len(closure), sum(wheel.size or 0 for wheel in closure))
 """

@@ -13,7 +13,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bundler import wiring
+from bundler import connecting
 from bundler.build.pipeline import make_lock
 from bundler.build.specfile import load_spec
 from bundler.build.toolwheel import write_tool_wheel
@@ -26,7 +26,7 @@ from bundler.review.wheelcontents import licence_in
 def main(path: Path, cache: Path) -> float:
     """Print the coverage; gives it, from 0 to 1."""
     spec = load_spec(path)
-    tools = wiring.build_tools(spec.engine, progress(quiet=True), cache)
+    tools = connecting.build_tools(spec.engine, progress(quiet=True), cache)
     with tempfile.TemporaryDirectory() as folder:
         tool = write_tool_wheel(Path(folder))
         lock = make_lock(spec, path.parent, tool, tools, engine_only=True)

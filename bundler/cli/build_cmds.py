@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bundler import wiring
+from bundler import connecting, wiring
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import (
     BundleArgument,
@@ -72,12 +72,12 @@ def build(
             "a bundle is signed: no --key was given",
             hint="`airbundle keygen` makes a pair of keys; --unsigned builds without.",
         )
-    host = wiring.reading_host()
+    host = connecting.reading_host()
     wanted = load_spec(spec)
     before = read_manifest(base)[1] if base else None
     signer = wiring.signer(key) if key else None
     shown = progress(quiet=quiet)
-    tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache), host)
+    tools = connecting.build_tools(wanted.engine, shown, cache_folder(cache), host)
     lock_path = lock or default_lock(spec, engine_only=engine_only)
     with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
         wheel = write_tool_wheel(Path(folder))

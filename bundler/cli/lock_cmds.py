@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bundler import wiring
+from bundler import connecting
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import CacheOption, JsonOption, QuietOption, SpecArgument, cache_folder
 from bundler.domain.sizes import human
@@ -73,8 +73,8 @@ def _resolved(wanted: BundleSpec, base: Path, cache: Path | None, shown: Progres
     from bundler.build.pipeline import make_lock
     from bundler.build.toolwheel import write_tool_wheel
 
-    host = wiring.reading_host()
-    tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache), host)
+    host = connecting.reading_host()
+    tools = connecting.build_tools(wanted.engine, shown, cache_folder(cache), host)
     with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
         wheel = write_tool_wheel(Path(folder))
         return make_lock(wanted, base, wheel, tools)

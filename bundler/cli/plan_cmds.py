@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bundler import wiring
+from bundler import connecting
 from bundler.cli.console import progress, show_json
 from bundler.cli.options import CacheOption, JsonOption, QuietOption, SpecArgument, cache_folder
 from bundler.errors import EXIT_FAIL, EXIT_OK
@@ -59,7 +59,7 @@ def plan(
 
     Exit code 10 when it cannot.
     """
-    host = wiring.reading_host()
+    host = connecting.reading_host()
     from bundler.build.lockfile import write_lock
     from bundler.build.pipeline import make_lock, make_proof, planned_volumes
     from bundler.build.specfile import load_spec
@@ -69,7 +69,7 @@ def plan(
 
     wanted = load_spec(spec)
     shown = progress(quiet=quiet or json)
-    tools = wiring.build_tools(wanted.engine, shown, cache_folder(cache), host)
+    tools = connecting.build_tools(wanted.engine, shown, cache_folder(cache), host)
     with tempfile.TemporaryDirectory(prefix="airbundle-tool-") as folder:
         wheel = write_tool_wheel(Path(folder))
         resolved = make_lock(wanted, spec.parent, wheel, tools, engine_only=engine_only)

@@ -29,7 +29,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bootstrap": set(),
     "demo": HALF | {"__init__"},
     "wiring": HALF | {"build", "deploy", "accept", "review", "adapters"},
-    "cli": HALF | {"build", "deploy", "accept", "review", "wiring", "demo"},
+    "connecting": HALF | {"build", "wiring", "adapters"},
+    "cli": HALF | {"build", "deploy", "accept", "review", "wiring", "connecting", "demo"},
     "__main__": {"cli"},
 }
 

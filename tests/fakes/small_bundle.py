@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bundler import wiring
+from bundler import connecting, wiring
 from bundler.adapters.fetch_http.download import HttpDownloader
 from bundler.build.pipeline import Built, build, make_lock
 from bundler.build.store import ContentStore
@@ -144,12 +144,12 @@ class SmallBundle:
             return [*own, *wheels.glob("uv-*.whl")]
 
         return BuildTools(
-            sources=wiring.SOURCES,
+            sources=connecting.SOURCES,
             resolver=resolver or FolderResolver(closure),
             downloader=HttpDownloader(HostIndex()),
             form=wiring.volume_format(),
             engine=wiring.ENGINES[self.engine](),
-            wheels=wiring.wheel_reader(HostIndex(), store.file),
+            wheels=connecting.wheel_reader(HostIndex(), store.file),
             store=store,
             clock=FixedClock(),
             progress=SilentProgress(),

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from bundler import wiring
+from bundler import connecting
 from bundler.build.floor import at_lowest_floor
 from bundler.build.toolwheel import write_tool_wheel
 from bundler.cli.console import SilentProgress
@@ -35,7 +35,7 @@ def resolve(request: WheelRequest) -> tuple[LockedWheel, ...]:
 def a_resolver(kind: Literal["uv", "pip-tools"] = "uv") -> WheelResolver:
     engine = EngineRef(name="vllm", version="0.17.1", resolver=kind)
     with tempfile.TemporaryDirectory() as folder:
-        return wiring.build_tools(engine, SilentProgress(), Path(folder)).resolver
+        return connecting.build_tools(engine, SilentProgress(), Path(folder)).resolver
 
 
 def test_the_cuda_closure_of_vllm_0_17_1_for_a_foreign_target() -> None:
@@ -131,7 +131,7 @@ def test_nothing_newer_than_a_date() -> None:
 
 
 def test_pip_tools_gives_the_versions_that_uv_gives() -> None:
-    host = wiring._this_host()
+    host = connecting._this_host()
     assert host is not None
     request = WheelRequest(("pytest", "rich"), host)
     other = a_resolver("pip-tools")

@@ -1,0 +1,174 @@
+"""The composition root of the connected half: where models and wheels come from.
+
+As in `wiring`, each adapter is imported where it is made.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bundler import wiring
+from bundler.errors import HostError
+
+if TYPE_CHECKING:
+    from bundler.build.tools import BuildTools
+    from bundler.domain.hostindex import HostIndex
+    from bundler.domain.sources import EngineRef
+    from bundler.domain.target import Target
+    from bundler.ports import ModelSource, Progress, WheelReader, WheelResolver
+
+
+def _hub() -> ModelSource:
+    with _connected_half():
+        from bundler.adapters.source_hub.adapter import HubSource
+
+        return HubSource()
+
+
+def _local() -> ModelSource:
+    from bundler.adapters.source_local import LocalSource
+
+    return LocalSource()
+
+
+def _gguf() -> ModelSource:
+    from bundler.adapters.source_local import GgufSource
+
+    return GgufSource()
+
+
+def _uv(index: Callable[[], HostIndex]) -> WheelResolver:
+    with _connected_half():
+        from bundler.adapters.wheels_uv.resolver import UvResolver
+        from bundler.build.tags import best_wheel
+
+    return UvResolver(
+        runner=wiring.runner(),
+        uv=wiring.uv_program(),
+        python=sys.executable,
+        index=index(),
+        choose=best_wheel,
+        host=_this_host(),
+    )
+
+
+def _piptools(index: Callable[[], HostIndex]) -> WheelResolver:
+    with _connected_half():
+        from bundler.adapters.wheels_piptools import PipToolsResolver
+
+    return PipToolsResolver(
+        runner=wiring.runner(), python=sys.executable, host=_this_host(), other=_uv(index)
+    )
+
+
+def _this_host() -> Target | None:
+    """This host as a target, None when it could be none: not Linux, no glibc, another Python."""
+    import platform
+
+    from pydantic import ValidationError
+
+    from bundler.domain.target import Target
+
+    try:
+        return Target.model_validate(
+            {
+                "os": platform.system().lower(),
+                "arch": platform.machine(),
+                "python": ".".join(platform.python_version_tuple()[:2]),
+                "glibc": platform.libc_ver()[1],
+            }
+        )
+    except ValidationError:
+        return None
+
+
+SOURCES: dict[str, Callable[[], ModelSource]] = {"hub": _hub, "local": _local, "gguf": _gguf}
+RESOLVERS: dict[str, Callable[[Callable[[], HostIndex]], WheelResolver]] = {
+    "uv": _uv,
+    "pip-tools": _piptools,
+}
+
+
+def reading_host() -> Callable[[], HostIndex]:
+    """Begin to read what pip and uv are configured with; what is given waits for the answer.
+
+    pip takes a third of a second to say it. A command asks first, and loads the rest meanwhile.
+
+    Raises:
+        HostError: the connected half's libraries are not installed.
+    """
+    with _connected_half():
+        from bundler.adapters.host_index import read_host_index
+
+    pool = ThreadPoolExecutor(1)
+    reading = pool.submit(read_host_index, wiring.runner())
+    pool.shutdown(wait=False)
+    return reading.result
+
+
+def build_tools(
+    engine: EngineRef,
+    progress: Progress,
+    cache: Path,
+    host: Callable[[], HostIndex] | None = None,
+) -> BuildTools:
+    """What the connected half uses.
+
+    Args:
+        engine: says which adapters.
+        progress: told of long work.
+        cache: folder of the store.
+        host: what `reading_host` gave, where it was asked before.
+
+    Raises:
+        HostError: the connected half's libraries are not installed.
+        ToolError: the host's configuration cannot be read.
+    """
+    reading = host or reading_host()
+    with _connected_half():
+        from bundler.adapters.fetch_http.download import HttpDownloader
+        from bundler.build.store import ContentStore
+        from bundler.build.tools import BuildTools
+    chosen = RESOLVERS[engine.resolver](reading)
+    index = reading()
+    if index.cert:
+        # The Hub's client reads this variable, and pip's configuration not at all.
+        os.environ.setdefault("SSL_CERT_FILE", str(index.cert))
+    store = ContentStore(cache)
+    return BuildTools(
+        sources=SOURCES,
+        resolver=chosen,
+        downloader=HttpDownloader(index),
+        form=wiring.volume_format(),
+        engine=wiring.ENGINES[engine.name](),
+        wheels=wheel_reader(index, store.file),
+        store=store,
+        clock=wiring.clock(),
+        progress=progress,
+    )
+
+
+def wheel_reader(index: HostIndex, stored: Callable[[str], Path | None]) -> WheelReader:
+    """Looks into wheels: in the store, else on the index."""
+    from bundler.adapters.fetch_http.wheels import WheelArchives
+
+    return WheelArchives(index, stored)
+
+
+class _connected_half:  # noqa: N801 - reads as a statement: `with _connected_half():`
+    """Turns a missing connected-side library into the command that installs it."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("bundler"):
+            raise HostError(
+                f"the connected half needs {error.name}, which is not installed here",
+                hint="pip install 'airbundle[connected]'",
+            ) from error
