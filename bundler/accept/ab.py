@@ -16,12 +16,15 @@ from typing import Literal
 
 from bundler.accept.statistics import quantile
 from bundler.domain.ab import ArmName, ArmRun, Comparison
+from bundler.domain.facts import AcceptanceRecord, LevelMetrics
 
 PAIRS = 4
 # Below this a difference is not worth a change: identical pairs differ by as much on a quiet machine.
 MARGIN = 0.10
 LEAST_PAIRS = 2
-_HIGHER = ("output_tokens_per_s", "success_rate")
+PRIMARY = "output_tokens_per_s"
+ALL = "all"
+_HIGHER = (PRIMARY,)
 # Two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
         2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093)  # fmt: skip
@@ -147,7 +150,47 @@ def conclude(
     found = next((one for one in comparisons if one.figure == primary), None)
     if found is None:
         return None, False, f"undecided: not every run has the figure {primary}"
+    wrong = {run.arm: run.wrong for run in runs if run.wrong}
+    if len(wrong) == 1:
+        [(bad, what)] = wrong.items()
+        other: ArmName = "B" if bad == "A" else "A"
+        return (
+            other,
+            True,
+            f"keep {words[other]}: {words[bad]} answers wrong ({what}). {found.said}",
+        )
+    if wrong:
+        return None, False, f"undecided: both answer wrong ({next(iter(wrong.values()))})"
     if found.wins is None:
         return None, True, f"no difference: keep what you have. {found.said}"
     factor = found.ratio if found.ratio >= 1 else 1 / found.ratio
     return found.wins, True, f"keep {words[found.wins]}: {factor:.2f}x in {primary}. {found.said}"
+
+
+def figures_of(record: AcceptanceRecord) -> dict[str, float]:
+    """What a run is compared by: each service's figures at each level, and those of all services together.
+
+    Services are measured one after another. `all` adds up their output rates, and takes the worst latency.
+    """
+    found: dict[str, float] = {}
+    levels: dict[int, list[LevelMetrics]] = {}
+    for level in record.levels:
+        levels.setdefault(level.concurrency, []).append(level)
+        for name, value in _figures(level).items():
+            found[f"{level.service}@{level.concurrency} {name}"] = value
+    for users, several in levels.items():
+        each = [_figures(level) for level in several]
+        for name in set.intersection(*(set(one) for one in each)):
+            values = [one[name] for one in each]
+            found[f"{ALL}@{users} {name}"] = sum(values) if name == PRIMARY else max(values)
+    return found
+
+
+def _figures(level: LevelMetrics) -> dict[str, float]:
+    named = {
+        PRIMARY: level.output_tokens_per_s,
+        "ttft_ms_p50": level.ttft.p50,
+        "ttft_ms_p95": level.ttft.p95,
+        "tpot_ms_p50": level.tpot.p50,
+    }
+    return {name: value for name, value in named.items() if value is not None}

@@ -18,6 +18,7 @@ from bundler.domain.correctness import CorrectnessResult
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, RequestSample, ServiceState
 from bundler.domain.manifest import ShippedModel, VerifiedManifest
 from bundler.domain.profile import Profile
+from bundler.domain.spec import Service
 from bundler.domain.verdict import overall
 from bundler.ports import ChatClient, Clock, Progress
 
@@ -35,6 +36,7 @@ def accept(
     probing: Probing | None = None,
     watch: Watch | None = None,
     profiles: Sequence[Profile] = (),
+    services: Sequence[Service] | None = None,
 ) -> AcceptanceRecord:
     """Measure running services by the bundle's own plan, and judge.
 
@@ -51,6 +53,7 @@ def accept(
         probing: asks whether answers are right, before anything is measured; nothing is asked without.
         watch: looks at GPUs, processes and the engines' metrics meanwhile; nobody looks without.
         profiles: known figures to compare with.
+        services: as they were started; those of the manifest when None.
     """
     manifest = verified.manifest
     began = clock.now()
@@ -59,12 +62,13 @@ def accept(
     samples: dict[str, tuple[RequestSample, ...]] = {}
     probed: list[CorrectnessResult] = []
     sampler = Sampler(watch, states, clock)
-    services = {service.name: service for service in manifest.services}
+    asked = manifest.services if services is None else tuple(services)
+    named = {service.name: service for service in asked}
     with sampler:
         for state in states:
-            if probing is not None and state.service in services:
+            if probing is not None and state.service in named:
                 progress.note(f"{state.service}: asking whether its answers are right")
-                service = services[state.service]
+                service = named[state.service]
                 probed += probe_service(
                     probing, state.url, service, manifest.acceptance, salt, sampler.span
                 )
@@ -80,9 +84,9 @@ def accept(
                 failed = not levels[-1].succeeded
                 progress.note(_line(levels[-1]))
     prints = {
-        state.service: fingerprint_of(manifest, services[state.service], state, host)
+        state.service: fingerprint_of(manifest, named[state.service], state, host)
         for state in states
-        if state.service in services
+        if state.service in named
     }
     ranged = {
         sample_key(level.service, level.concurrency): compare_level(
@@ -97,7 +101,7 @@ def accept(
     known = {key: one.checks for key, one in ranged.items()}
     checks, warnings = judge(manifest.acceptance, levels, samples, known)
     right, doubts = judge_correctness(probed)
-    checks = (*judge_kernels(manifest.services, states), *right, *checks)
+    checks = (*judge_kernels(asked, states), *right, *checks)
     warnings = (*doubts, *warnings, *(line for one in ranged.values() for line in one.warnings))
     return AcceptanceRecord(
         bundle_id=verified.bundle_id,

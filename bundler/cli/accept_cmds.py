@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 import typer
 
 from bundler import wiring
-from bundler.cli import capacity
+from bundler.cli import capacity, comparing
 from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, show
 from bundler.cli.measuring import measure
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
-from bundler.errors import StateError, disk_errors
+from bundler.errors import EXIT_INCONCLUSIVE, EXIT_OK, StateError, disk_errors
 
 
 def accept(
@@ -32,7 +32,8 @@ def accept(
         bool, typer.Option("--find-max", help="Search the highest number of users that passes.")
     ] = False,
     service: Annotated[
-        str | None, typer.Option("--service", help="Service to search, where there are several.")
+        str | None,
+        typer.Option("--service", help="--find-max, --ab: this service, where there are several."),
     ] = None,
     lowest: Annotated[int, typer.Option("--from", help="Fewest users of the search.")] = 1,
     highest: Annotated[int, typer.Option("--to", help="Most users of the search.")] = 512,
@@ -48,12 +49,29 @@ def accept(
     attainment: Annotated[
         float | None, typer.Option("--attainment", help="Search by this share instead.")
     ] = None,
+    ab: Annotated[
+        str | None,
+        typer.Option(
+            "--ab",
+            metavar="KEY=A,B",
+            help="Compare two settings (kernel=deepgemm,triton): starts the engine anew for each run.",
+            show_default=False,
+        ),
+    ] = None,
+    pairs: Annotated[
+        int, typer.Option("--pairs", min=2, max=20, help="--ab: runs of each setting.")
+    ] = comparing.PAIRS,
+    start_timeout: Annotated[
+        float,
+        typer.Option("--start-timeout", min=1, help="--ab: seconds until a service is healthy."),
+    ] = 900,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Measure the running services at the bundle's concurrency levels and judge them.
 
     With --find-max: search the highest number of users at once that the plan's SLO stands.
+    With --ab: start, measure and stop two settings in turns, and say which one to keep.
 
     Exit code 0: PASS, 10: FAIL, 11: INCONCLUSIVE.
     """
@@ -64,15 +82,38 @@ def accept(
     if attainment is not None and not 0 < attainment < 1:
         raise typer.BadParameter(f"--attainment {attainment:g}: between 0 and 1, such as 0.95")
     limits = (ttft_ms, tpot_ms, attainment)
-    if not find_max and (service or any(limit is not None for limit in limits)):
-        raise typer.BadParameter(
-            "--service and limits belong to --find-max; the plan is the bundle's"
-        )
+    if not find_max and any(limit is not None for limit in limits):
+        raise typer.BadParameter("limits belong to --find-max; the plan is the bundle's")
+    if service and not (find_max or ab):
+        raise typer.BadParameter("--service belongs to --find-max and --ab")
+    if find_max and ab:
+        raise typer.BadParameter("--find-max and --ab are two different runs")
     wish = capacity.wanted(service, lowest, highest, budget, limits)
     place = Root(root_folder(root))
-    _, release = current_release(place)
+    folder, release = current_release(place)
     verified = open_imported(place, release.bundle_id, wiring.gate())
     shown = progress(quiet=quiet or json)
+    if ab:
+        comparer = comparing.Comparer(
+            place=place,
+            folder=folder,
+            record=release,
+            verified=verified,
+            arms=comparing.parse_arms(ab),
+            shown=shown,
+            timeout_s=start_timeout,
+            pairs=pairs,
+            only=service,
+        )
+        with recorded(place, f"accept --ab {ab}"[:40], changes=False) as action:
+            action.about(verified)
+            compared, path = comparer.run()
+            action.detail = f"{compared.said}; {path.relative_to(place.path)}"
+        if json:
+            show_json({"record": str(path), **compared.model_dump(mode="json")})
+        else:
+            comparing.show_comparison(compared, path)
+        raise typer.Exit(EXIT_OK if compared.decided else EXIT_INCONCLUSIVE)
     if find_max:
         with recorded(place, "accept --find-max", changes=False) as action:
             action.about(verified)

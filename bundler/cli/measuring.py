@@ -73,6 +73,7 @@ def measured(
         probing=probing,
         watch=wiring.watch(release.engine_name, probing.chat),
         profiles=profiles,
+        services=release.services,
     )
 
 

@@ -33,6 +33,7 @@ class ArmRun(Record):
     figures: dict[str, float] = Field(description="`service@users metric` -> figure.")
     running: dict[str, Running] = Field({}, description="Service -> which kernels it said it runs.")
     verdict: Verdict | None = Field(None, description="Of its acceptance checks.")
+    wrong: str = Field("", description="What its answers got wrong; empty when nothing.")
     void: str = Field("", description="Why it proves nothing; empty when it does.")
 
 

@@ -3,7 +3,7 @@
 It is installed from a wheel and started as a process like any engine. Switches make it fail as real
 engines do: --die-at-start, --die-saying TEXT, --die-on-first-request, --never-healthy, --slow-start, --ignore-sigterm,
 --ignores-kv (its KV cache is f16 whatever was asked), --silent (it says nothing of it), --most-at-once N (it refuses a
-request while N others are being answered). --logprobs has it give log-probabilities and /metrics.
+request while N others are being answered). --logprobs has it give log-probabilities and /metrics. TOY_TOKEN_S: seconds for each token.
 """
 
 import json
@@ -83,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
         count = body["max_tokens"]
         for number in range(count):
             # Slow enough that the client's own time per request does not count.
-            time.sleep(0.01)
+            time.sleep(float(os.environ.get("TOY_TOKEN_S", "0.01")))
             last = number == count - 1
             choice = {"delta": {"content": "a "}, "finish_reason": "length" if last else None}
             self.event({"choices": [choice]})
