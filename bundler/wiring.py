@@ -367,3 +367,18 @@ class _connected_half:  # noqa: N801 - reads as a statement: `with _connected_ha
                 f"the connected half needs {error.name}, which is not installed here",
                 hint="pip install 'airbundle[connected]'",
             ) from error
+
+
+class review_half:  # noqa: N801 - reads as a statement, as above
+    """Turns a missing library of the reviewer's pack into the command that installs it."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("bundler"):
+            raise HostError(
+                f"the reviewer's pack needs {error.name}, which is not installed here",
+                hint="Read DIR/review, which `build` wrote and `verify` checks, or, where the package index"
+                " is reached: pip install 'airbundle[review]'",
+            ) from error

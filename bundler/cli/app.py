@@ -31,6 +31,7 @@ HOMES = {
     **dict.fromkeys(("accept", "report", "demo"), "accept_cmds"),
     **dict.fromkeys(("sign", "attach", "approve", "reject"), "sign_cmds"),
     "trust": "trust_cmds",
+    "review": "review_cmds",
     "preflight": "preflight_cmds",
     **dict.fromkeys(("run", "export", "serve"), "run_cmds"),
 }
