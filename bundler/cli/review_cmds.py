@@ -18,12 +18,15 @@ from bundler.cli.options import (
     VolumeKeyOption,
     volume_key,
 )
-from bundler.errors import EXIT_FAIL
+from bundler.errors import EXIT_FAIL, KeyFileError, StateError
+from bundler.format.reviewpack import FOLDER, SIGNATURE
 
 if TYPE_CHECKING:
-    from bundler.domain.manifest import VerifiedManifest
+    from collections.abc import Callable
+
+    from bundler.domain.manifest import Entry, VerifiedManifest
     from bundler.format.sealing import VolumeKey
-    from bundler.ports import Progress
+    from bundler.ports import Progress, Signer
     from bundler.review.licencepolicy import LicencePolicy
     from bundler.review.subject import Subject
 
@@ -80,10 +83,13 @@ def review(
     policy = read_policy(licences) if licences else None
     trust = wiring.gate().site(None, keys=wiring.verifiers(key or []), unsigned=unsigned)
     verified = trust.open(folder)
+    signer = wiring.signer(sign_with) if sign_with else None
+    place = out or folder / FOLDER
+    _check_place(place, verified, signer, given=out is not None)
     shown = progress(quiet=quiet or json)
-    subject = look_into(folder, verified, shown, volume_key(sealed_with), root, policy)
-    place = out or folder / "review"
-    write_pack(make_pack(subject, language), place, wiring.signer(sign_with) if sign_with else None)
+    stored = _stored_in(root) if root else None
+    subject = look_into(folder, verified, shown, volume_key(sealed_with), stored, policy)
+    write_pack(make_pack(subject, language), place, signer)
     denied = [
         one.name for one in subject.inventory.components if policy and policy.judge(one) == "deny"
     ]
@@ -92,28 +98,50 @@ def review(
         raise typer.Exit(EXIT_FAIL)
 
 
+def _stored_in(root: Path) -> Callable[[Entry], Path | None]:
+    from bundler.deploy.root import Root
+    from bundler.format.blocks import content_id
+
+    return lambda entry: Root(root).object(content_id(entry))
+
+
+def _check_place(
+    place: Path, verified: VerifiedManifest, signer: Signer | None, *, given: bool
+) -> None:
+    """Before minutes of reading: what could not be written, or would put less in the place of more."""
+    if signer is not None and signer.key_id != verified.key_id:
+        raise KeyFileError(
+            f"key {signer.key_id} did not sign this bundle, key {verified.key_id} did",
+            hint="The pack is signed by the bundle's own key, or not at all.",
+        )
+    if not given and signer is None and (place / SIGNATURE).is_file():
+        raise StateError(
+            f"{place}: the pack that the builder signed lies there",
+            hint="Give --out FOLDER to make it again; `diff -r` compares the two.",
+        )
+
+
 def look_into(
     folder: Path,
     verified: VerifiedManifest,
     shown: Progress,
     key: VolumeKey | None = None,
-    root: Path | None = None,
+    stored: Callable[[Entry], Path | None] | None = None,
     policy: LicencePolicy | None = None,
 ) -> Subject:
-    """The inventory of a bundle that lies in a folder; what a delta leaves out comes from a root.
+    """The inventory of a bundle that lies in a folder; what it leaves out comes from a store.
 
     Raises:
         IntegrityError: bytes are not what the signed manifest promises.
     """
-    from bundler.deploy.root import Root
     from bundler.format.contents import BlockSource, Contents, InStore, InVolumes
     from bundler.format.places import find_volumes
     from bundler.review.inventory import take_inventory
     from bundler.review.subject import Subject
 
     sources: list[BlockSource] = [InVolumes(find_volumes(verified.manifest, [folder], key))]
-    if root is not None:
-        sources.append(InStore(Root(root).object))
+    if stored is not None:
+        sources.append(InStore(stored))
     contents = Contents(verified.manifest, tuple(sources))
     return Subject(verified, take_inventory(contents, shown), policy)
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.verdict import Damage
-from bundler.errors import disk_errors
+from bundler.errors import FormatError, disk_errors
 from bundler.format import layout
 from bundler.format.digests import sha256_file, sha256_hex
 from bundler.format.safepath import check_path
 from bundler.format.trust import digest_line
+from bundler.format.untrusted import shown
 from bundler.ports import Verifier
 
 FOLDER = "review"
@@ -30,6 +31,15 @@ _MAX_FILES = 20_000
 def sums(files: dict[str, bytes]) -> bytes:
     """The text for `sha256sum -c` within the pack: every file but itself and its signature."""
     return "".join(f"{sha256_hex(files[name])}  {name}\n" for name in sorted(files)).encode()
+
+
+def pack_files(folder: Path) -> list[str]:
+    """Paths of the pack's files beside a bundle, relative to the bundle's folder; none without a pack."""
+    pack = folder / FOLDER
+    if not (pack / SUMS).is_file():
+        return []
+    found = (path for path in pack.rglob("*") if path.is_file() and not path.is_symlink())
+    return sorted(path.relative_to(folder).as_posix() for path in found)
 
 
 def check_pack(
@@ -68,9 +78,16 @@ def _faults(pack: Path, data: bytes, verified: VerifiedManifest) -> list[Damage]
     promised = {}
     for line in data.decode("utf-8", "replace").splitlines()[:_MAX_FILES]:
         digest, _, name = line.partition("  ")
-        promised[check_path(name)] = digest
+        try:
+            promised[check_path(name)] = digest
+        except FormatError as error:
+            return [Damage(where=f"{FOLDER}/{SUMS}", what=str(error))]
     found = []
-    there = {path.relative_to(pack).as_posix() for path in pack.rglob("*") if not path.is_dir()}
+    there = {
+        shown(path.relative_to(pack).as_posix(), 1024)
+        for path in pack.rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    }
     for name in sorted((there | promised.keys()) - {SUMS, SIGNATURE}):
         where, path = f"{FOLDER}/{name}", pack / name
         if name not in promised:
@@ -79,7 +96,6 @@ def _faults(pack: Path, data: bytes, verified: VerifiedManifest) -> list[Damage]
             found.append(Damage(where=where, what="not there, or no regular file"))
         elif sha256_file(path) != promised[name]:
             found.append(Damage(where=where, what="changed"))
-    told = pack / BUNDLE
-    if told.is_file() and told.read_bytes()[:200] != digest_line(verified.digest):
+    if not found and sha256_hex(digest_line(verified.digest)) != promised.get(BUNDLE):
         found.append(Damage(where=f"{FOLDER}/{BUNDLE}", what="is the pack of another bundle"))
     return found

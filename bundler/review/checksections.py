@@ -33,7 +33,7 @@ def vulnerabilities() -> Section:
             Paragraph(
                 Words(
                     "미점검. 이 자료를 만들 때 취약점 데이터베이스를 조회하지 않았습니다. 취약점이 없다는 뜻이 아닙니다.",
-                    "Not checked. No vulnerability database was asked when this was made. That is not `none`.",
+                    "Not checked. No vulnerability database was asked when this was made. That does not mean that there are none.",
                 ),
                 "attention",
             ),

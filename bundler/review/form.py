@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bundler.domain.sizes import human
 from bundler.format.digests import sha256_hex
-from bundler.review.document import Cell, Facts, Paragraph, Section, Words, plain
+from bundler.review.document import Cell, Facts, Paragraph, Section, Words, same
 from bundler.review.subject import Subject
 
 CYCLONEDX = "sbom.cdx.json"
@@ -22,7 +22,7 @@ class Field:
     """One line of the form. An empty value is for a person to fill in; `hint` says with what."""
 
     label: Words
-    value: str = ""
+    value: Words = NOTHING
     hint: Words = NOTHING
 
 
@@ -40,70 +40,77 @@ def transfer_form(subject: Subject, files: Mapping[str, bytes]) -> tuple[Field, 
     native = sum(1 for one in inventory.components if any(x.kind == "native" for x in one.executes))
     unknown = [one for one in inventory.of("wheel", "model", "file") if not one.licence.known]
     names = {one.licence.expression for one in inventory.of("wheel", "model") if one.licence.known}
+    key = subject.verified.key_id
+    # Manifest, checksums and signature are files on the medium too.
+    count = len(manifest.volumes) + len(manifest.loose) + (3 if key else 2)
     person = Words("기재", "to be filled in")
     return (
-        Field(Words("신청자(소속·직위·성명)", "Applicant (unit, position, name)"), "", person),
-        Field(Words("승인자(소속·직위·성명)", "Approver (unit, position, name)"), "", person),
-        Field(Words("신청일", "Date of application"), "", person),
-        Field(Words("반입 목적", "Purpose"), manifest.description, person),
-        Field(Words("사용 시스템(설치 서버)", "System it is for"), "", person),
+        Field(Words("신청자(소속·직위·성명)", "Applicant (unit, position, name)"), NOTHING, person),
+        Field(Words("승인자(소속·직위·성명)", "Approver (unit, position, name)"), NOTHING, person),
+        Field(Words("신청일", "Date of application"), NOTHING, person),
+        Field(Words("반입 목적", "Purpose"), NOTHING, person),
+        Field(Words("사용 시스템(설치 서버)", "System it is for"), NOTHING, person),
         Field(
-            Words("반입 경로", "Way in"), "",
+            Words("반입 경로", "Way in"), NOTHING,
             Words("보안 USB / 망연계 / 기타", "secured USB / transfer system / other"),
         ),
-        Field(Words("매체 일련번호", "Serial number of the medium"), "", person),
+        Field(Words("매체 일련번호", "Serial number of the medium"), NOTHING, person),
         Field(
             Words("반입 자료", "What is brought in"),
-            f"{manifest.name} #{manifest.sequence} ({subject.verified.bundle_id})",
+            same(f"{manifest.name} #{manifest.sequence} ({subject.verified.bundle_id})"),
+            same(manifest.description),
         ),
         Field(
             Words("파일 수·총 크기", "Files and size"),
-            f"{len(manifest.volumes) + len(manifest.loose) + 3} files, {size}",
+            Words(f"{count}개, {size}", f"{count} files, {size}"),
             Words("파일별 SHA-256은 파일 목록 참조", "SHA-256 of each in the list of files"),
         ),
-        Field(Words("자료 식별값(SHA-256)", "Identity (SHA-256)"), subject.verified.digest,
+        Field(Words("자료 식별값(SHA-256)", "Identity (SHA-256)"), same(subject.verified.digest),
               Words("manifest.json", "manifest.json")),
         Field(
             Words("전자서명", "Signature"),
-            f"Ed25519, key {subject.verified.key_id}" if subject.verified.signed else "없음 / none",
+            Words(f"Ed25519, 키 {key}", f"Ed25519, key {key}") if key else Words("없음", "none"),
         ),
         Field(
             Words("출처", "Origin"),
-            "; ".join(f"{m.name}: {m.origin}{'@' + m.revision if m.revision else ''}"
-                      for m in manifest.models),
+            same("; ".join(f"{m.name}: {m.origin}{'@' + m.revision if m.revision else ''}"
+                           for m in manifest.models)),
             Words("패키지별 출처는 구성 요소 목록 참조", "of each package in the list of components"),
         ),
         Field(
             Words("버전", "Version"),
-            f"{manifest.engine.distribution} {manifest.engine.version}, airbundle {manifest.tool.version}",
+            same(f"{manifest.engine.distribution} {manifest.engine.version},"
+                 f" airbundle {manifest.tool.version}"),
         ),
         Field(
             Words("라이선스", "Licences"),
-            f"{len(names)} kinds, {len(unknown)} unknown",
+            Words(f"{len(names)}종, 알 수 없음 {len(unknown)}건",
+                  f"{len(names)} kinds, {len(unknown)} unknown"),
             Words("구성 요소 목록 참조", "see the list of components"),
         ),
         Field(
             Words("실행 코드 포함 여부", "Executable code"),
-            f"native: {native} components; alarm: {alarms}",
-            Words("'실행될 수 있는 것' 참조", "see `What could execute`"),
+            Words(f"포함: 기계어가 든 구성 요소 {native}개, 위험 항목 {alarms}건",
+                  f"yes: native code in {native} components, {alarms} of rank alarm"),
+            Words("'실행될 수 있는 요소' 참조", "see 'What could execute'"),
         ),
         Field(
             Words("백신 검사 결과(제품·엔진·패턴 일자·검사 일시)",
                   "Malware scan (product, engine, pattern date, time)"),
-            "", Words("미검사: 검사 후 기재", "not scanned: fill in after the scan"),
+            NOTHING, Words("미검사: 검사 후 기재", "not scanned: fill in after the scan"),
         ),
         Field(
             Words("취약점 점검 결과(CVE·DB 기준일)", "Vulnerabilities (CVE, date of the database)"),
-            "", Words("미점검: 점검 후 기재", "not checked: fill in after the check"),
+            NOTHING, Words("미점검: 점검 후 기재", "not checked: fill in after the check"),
         ),
-        Field(Words("취약점 예외 사유·조치 계획", "Exceptions and reasons"), "", person),
+        Field(Words("취약점 예외 사유·조치 계획", "Exceptions and reasons"), NOTHING, person),
         Field(
             Words("SBOM", "SBOM"),
-            "; ".join(f"{name} sha256 {sha256_hex(files[name])}" for name in (CYCLONEDX, SPDX)
-                      if name in files),
+            same("; ".join(f"{name} sha256 {sha256_hex(files[name])}"
+                           for name in (CYCLONEDX, SPDX) if name in files)),
         ),
-        Field(Words("보관 장소·기간", "Kept where, how long"), "", person),
-        Field(Words("파기 방법·예정일·확인자", "Destroyed how, when, by whom"), "", person),
+        Field(Words("보관 장소·기간", "Kept where, how long"), NOTHING, person),
+        Field(Words("파기 방법·예정일·확인자", "Destroyed how, when, by whom"), NOTHING, person),
     )  # fmt: skip
 
 
@@ -111,8 +118,8 @@ def form_section(fields: tuple[Field, ...]) -> Section:
     """The form as a section."""
     rows = []
     for field in fields:
-        if field.value:
-            cell = plain(field.value)
+        if field.value != NOTHING:
+            cell = Cell(field.value)
         else:
             cell = Cell(Words(f"({field.hint.ko})", f"({field.hint.en})"), "attention")
         rows.append((field.label, cell))

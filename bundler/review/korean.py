@@ -61,6 +61,7 @@ _PATTERNS = (
     ),
     (r"was not looked into: (.+)", r"검사하지 못함: \1"),
     (r"is no sound wheel: (.+)", r"정상적인 wheel이 아님: \1"),
+    (r"has no METADATA that names it", "이름을 밝히는 METADATA가 없음"),
     (r"cannot be read: (.+)", r"읽을 수 없음: \1"),
     (r"its header was not read: it (.+)", r"헤더를 읽지 못함: \1"),
     (r"the card's head was not read: (.+)", r"모델 카드의 머리말을 읽지 못함: \1"),

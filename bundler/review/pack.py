@@ -121,8 +121,8 @@ def _figures(subject: Subject) -> list[tuple[Words, Cell]]:
     unknown = sum(1 for one in rated if not one.licence.known)
     rows: list[tuple[Words, Cell]] = [
         (Words("구성 요소", "Components"), number(str(len(inventory.components)))),
-        (Words("위험", "Alarm"), _counted(ranks.count("alarm"), "alarm")),
-        (Words("주의", "Attention"), _counted(ranks.count("attention"), "attention")),
+        (Words("실행 요소: 위험", "Alarm"), _counted(ranks.count("alarm"), "alarm")),
+        (Words("실행 요소: 주의", "Attention"), _counted(ranks.count("attention"), "attention")),
         (Words("라이선스 불명", "Licence unknown"), _counted(unknown, "attention")),
     ]
     if subject.policy is not None:

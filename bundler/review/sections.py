@@ -88,7 +88,7 @@ def overview(subject: Subject) -> Section:
         (Words("모델", "Models"), plain(", ".join(_model_line(m.name, m.origin, m.revision)
                                                   for m in manifest.models) or "-")),
         (Words("서버에 있어야 하는 것", "The server must have"), plain(needs or "-")),
-        (Words("분량", "Volumes"),
+        (Words("볼륨", "Volumes"),
          plain(f"{len(manifest.volumes)} × ZIP, {human(sum(v.size for v in manifest.volumes))}")),
     ]  # fmt: skip
     if manifest.base is not None:
@@ -133,8 +133,8 @@ def executables(subject: Subject) -> Section:
     intro = Words(
         "아무것도 실행하지 않고 파일 내용만 읽어 찾았습니다. '위험'은 명령 실행을 의도한 구조, '주의'는 스스로"
         " 실행되거나 검사하지 못한 것, '일반'은 이런 소프트웨어에 으레 있는 코드입니다.",
-        "Found by reading, nothing was run. `alarm`: built so that it runs commands; `attention`: runs by"
-        " itself, or could not be looked into; `usual`: code of the sort that such software has.",
+        "Found by reading, nothing was run. Alarm: built so that it runs commands. Attention: runs by"
+        " itself, or could not be looked into. Usual: code of the sort that such software has.",
     )
     blocks: list[Paragraph | Table] = [Paragraph(intro)]
     if first:
@@ -153,7 +153,7 @@ def executables(subject: Subject) -> Section:
                 ),
             )
         )
-    return Section("executes", Words("실행될 수 있는 것", "What could execute"), blocks)
+    return Section("executes", Words("실행될 수 있는 요소", "What could execute"), blocks)
 
 
 def _runs_row(component: Component, found: Executable) -> tuple[Cell, ...]:
@@ -197,7 +197,7 @@ def _component_row(one: Component) -> tuple[Cell, ...]:
         licence_cell(one),
         number(human(one.size)),
         code(one.sha256) if one.sha256 else Cell(many),
-        code(one.origin or "-"),
+        plain(one.origin or "-"),
         plain(one.supplier or "-"),
     )
 

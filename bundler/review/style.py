@@ -54,6 +54,7 @@ table.data{border-collapse:collapse;width:100%;font-size:13.5px}
 min-width:56px}
 .data th{background:var(--soft);font-weight:600;white-space:nowrap}
 .data td code{font-size:12px}
+.data td>.alarm,.data td>.attention,.data td>.good{white-space:nowrap}
 .data td.long{min-width:190px}
 .data .num{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .data td:empty::after{content:"\\00a0"}

@@ -13,6 +13,7 @@ from openpyxl.styles import Alignment, Font, PatternFill
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.worksheet import Worksheet
 
+from bundler.review.document import Words
 from bundler.review.form import Field
 from bundler.review.sections import KIND_WORDS, RANK_WORDS, UNKNOWN
 from bundler.review.subject import Subject
@@ -55,9 +56,12 @@ def form_xlsx(subject: Subject, fields: Sequence[Field]) -> bytes:
 def _form_rows(fields: Sequence[Field]) -> list[Row]:
     rows: list[Row] = [("항목 / item", "내용 / content", "비고 / note")]
     for field in fields:
-        note = f"{field.hint.ko} / {field.hint.en}" if field.hint.ko else ""
-        rows.append((f"{field.label.ko} / {field.label.en}", field.value, note))
+        rows.append((_said(field.label), _said(field.value), _said(field.hint)))
     return rows
+
+
+def _said(words: Words) -> str:
+    return words.ko if words.ko == words.en else f"{words.ko} / {words.en}"
 
 
 def _file_rows(subject: Subject) -> list[Row]:
