@@ -182,8 +182,9 @@ class Copier:
         names += [loose.name for loose in self.verified.manifest.loose]
         # What keys say of the bundle travels with it.
         names += [path.name for path in self.source.iterdir() if layout.is_statement(path.name)]
-        # And what the reviewer reads: whole, or a check there would miss a page.
-        names += pack_files(self.source)
+        # And what the reviewer reads: whole, or a check there would miss a page. Beside sealed volumes it
+        # would tell of their contents.
+        names += pack_files(self.source) if self.seal is None else []
         places = {name: self.source / name for name in names}
         return {name: path.stat().st_size for name, path in places.items() if path.is_file()}
 
@@ -212,7 +213,7 @@ class Copier:
         """Checksums of a medium with sealed volumes: of what lies on it, for its way through a gate."""
         names = [name for name in self._small() if name != layout.CHECKSUMS]
         sums = {name: sha256_file(load.folder / name) for name in names
-                if not layout.is_statement(name) and "/" not in name}  # fmt: skip
+                if not layout.is_statement(name)}  # fmt: skip
         sums |= {file.name: file.sha256 for file in done}
         text = "".join(f"{sums[name]}  {name}\n" for name in sorted(sums))
         put_small(load.folder / layout.CHECKSUMS, text.encode())

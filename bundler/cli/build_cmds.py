@@ -104,7 +104,7 @@ def build(
     # Digests and licences are known now.
     write_lock(lock_path, built.lock)
     manifest = built.manifest
-    pack = _write_review(out.absolute(), signer, tools) if signer else None
+    pack = write_review(out.absolute(), signer, tools) if signer else None
     if json:
         show_json(
             {
@@ -126,7 +126,7 @@ def build(
     )
 
 
-def _write_review(out: Path, signer: Signer, tools: BuildTools) -> Path | None:
+def write_review(out: Path, signer: Signer, tools: BuildTools) -> Path | None:
     """The reviewer's pack beside the volumes; None without the libraries that make it."""
     from bundler.cli.review_cmds import look_into
     from bundler.format.reviewpack import FOLDER

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from openpyxl import load_workbook
 
+from bundler import wiring
 from bundler.cli.app import run
+from bundler.cli.build_cmds import write_review
 from bundler.format import reviewpack
 from tests.fakes.planted import PlantedBundle
 from tests.fakes.small_bundle import SmallBundle
@@ -186,3 +188,51 @@ def test_copy_carries_the_pack(
     stick.mkdir()
     assert answer(capsys, "copy", bundle.out, "--to", stick, *key)[0] == 0
     assert answer(capsys, "verify", stick, *key)[1]["review_pack"] == "signed"
+
+
+def test_build_writes_and_signs_the_pack(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = PlantedBundle(tmp_path).build()
+    assert (
+        write_review(bundle.out, wiring.signer(bundle.private), bundle.tools())
+        == bundle.out / "review"
+    )
+    key = ("--key", bundle.public)
+    assert answer(capsys, "verify", bundle.out, *key)[1]["review_pack"] == "signed"
+    # As a reviewer makes it again on the far side.
+    assert answer(capsys, "review", bundle.out, *key, "--out", tmp_path / "again")[0] == 0
+    signed = (bundle.out / "review" / "SHA256SUMS").read_bytes()
+    assert (tmp_path / "again" / "SHA256SUMS").read_bytes() == signed
+    subprocess.run(["sha256sum", "--quiet", "-c", "review/BUNDLE"], cwd=bundle.out, check=True)
+
+
+def test_a_delta_is_reviewed_with_the_root_that_holds_the_rest(
+    planted: PlantedBundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = PlantedBundle(tmp_path / "later")
+    later.prepare()
+    shutil.copytree(planted.folder / "keys", later.folder / "keys", dirs_exist_ok=True)
+    later.build_only(base=planted.out)
+    key, root = ("--key", planted.public), ("--root", tmp_path / "root")
+    alone = answer(capsys, "review", later.out, *key, "--out", tmp_path / "a")[1]
+    assert alone["findings"]["alarm"] == 0
+    assert "검사하지 못함" in (tmp_path / "a" / "review.ko.md").read_text(encoding="utf-8")
+    assert answer(capsys, "import", planted.out, *key, *root)[0] == 0
+    both = answer(capsys, "review", later.out, *key, *root, "--out", tmp_path / "b")[1]
+    assert both["findings"]["alarm"] == 3
+
+
+def test_sealed_media_do_not_carry_it_in_the_open(
+    planted: PlantedBundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = planted.copy(tmp_path)
+    key, secret = ("--key", bundle.public), tmp_path / "site.volumes.key"
+    assert answer(capsys, "review", bundle.out, *key, "--sign-with", bundle.private)[0] == 0
+    assert run(["keygen", "--volumes", "--out", str(tmp_path / "site")]) == 0
+    (tmp_path / "stick").mkdir()
+    words = ("copy", bundle.out, "--to", tmp_path / "stick", *key, "--seal", secret)
+    assert answer(capsys, *words)[0] == 0
+    assert not (tmp_path / "stick" / "review").exists()
+    opened = ("--volume-key", secret, "--out", tmp_path / "r")
+    assert answer(capsys, "review", tmp_path / "stick", *key, *opened)[1]["findings"]["alarm"] == 3
