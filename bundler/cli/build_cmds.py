@@ -132,15 +132,17 @@ def write_review(out: Path, signer: Signer, tools: BuildTools) -> Path | None:
     from bundler.format.reviewpack import FOLDER
     from bundler.format.trust import open_manifest
 
+    # Read back as the closed side reads it: what the pack says is said of the volumes as they lie there.
+    verified = open_manifest(out, [wiring.verifier_of(signer.pem)])
     try:
         with wiring.review_half():
             from bundler.review.pack import make_pack, write_pack
+        subject = look_into(
+            out, verified, tools.progress, stored=lambda entry: tools.store.file(entry.sha256)
+        )
     except HostError as error:
         tools.progress.note(f"no review/ was made: {error}; pip install 'airbundle[review]'")
         return None
-    # Read back as the closed side reads it: what the pack says is said of the volumes as they lie there.
-    verified = open_manifest(out, [wiring.verifier_of(signer.pem)])
-    subject = look_into(out, verified, tools.progress, stored=lambda e: tools.store.file(e.sha256))
     write_pack(make_pack(subject), out / FOLDER, signer)
     return out / FOLDER
 

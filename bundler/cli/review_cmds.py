@@ -136,8 +136,10 @@ def look_into(
     """
     from bundler.format.contents import BlockSource, Contents, InStore, InVolumes
     from bundler.format.places import find_volumes
-    from bundler.review.inventory import take_inventory
-    from bundler.review.subject import Subject
+
+    with wiring.review_half():
+        from bundler.review.inventory import take_inventory
+        from bundler.review.subject import Subject
 
     sources: list[BlockSource] = [InVolumes(find_volumes(verified.manifest, [folder], key))]
     if stored is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from bundler.domain.inventory import Component, Executable, ExecutableKind, Rank
+from bundler.domain.manifest import Manifest
 from bundler.domain.needs import needs_lines
 from bundler.domain.sizes import human
 from bundler.review.document import (
@@ -19,6 +20,7 @@ from bundler.review.document import (
     code,
     number,
     plain,
+    same,
 )
 from bundler.review.korean import korean
 from bundler.review.licencepolicy import Judgement
@@ -128,8 +130,10 @@ def executables(subject: Subject) -> Section:
     usual = [row for row in found if row[1].rank == "usual"]
     head = (
         Words("등급", "Rank"), Words("종류", "Kind"), Words("구성 요소", "Component"),
-        Words("파일", "File"), Words("내용", "What it does"), Words("파일 수", "Files"),
+        Words("파일", "File"), Words("내용", "What it does"),
+        Words("있는 이유", "Why it is there"), Words("파일 수", "Files"),
     )  # fmt: skip
+    why = reasons(subject)
     intro = Words(
         "아무것도 실행하지 않고 파일 내용만 읽어 찾았습니다. '위험'은 명령 실행을 의도한 구조, '주의'는 스스로"
         " 실행되거나 검사하지 못한 것, '일반'은 이런 소프트웨어에 으레 있는 코드입니다.",
@@ -138,7 +142,7 @@ def executables(subject: Subject) -> Section:
     )
     blocks: list[Paragraph | Table] = [Paragraph(intro)]
     if first:
-        blocks.append(Table(head, [_runs_row(*row) for row in first]))
+        blocks.append(Table(head, [_runs_row(*row, why) for row in first]))
     else:
         none = Words("위험·주의 항목이 없습니다.", "Nothing of rank alarm or attention.")
         blocks.append(Paragraph(none, "good"))
@@ -146,7 +150,7 @@ def executables(subject: Subject) -> Section:
         blocks.append(
             Table(
                 head,
-                [_runs_row(*row) for row in usual],
+                [_runs_row(*row, why) for row in usual],
                 Words(
                     f"일반 등급 {len(usual)}건(기계어가 든 패키지 전부 포함)",
                     f"{len(usual)} of rank usual (every package with native code among them)",
@@ -156,13 +160,47 @@ def executables(subject: Subject) -> Section:
     return Section("executes", Words("실행될 수 있는 요소", "What could execute"), blocks)
 
 
-def _runs_row(component: Component, found: Executable) -> tuple[Cell, ...]:
+def reasons(subject: Subject) -> dict[tuple[str, str], Words]:
+    """Kind and name of a component -> why it is in the bundle."""
+    manifest = subject.verified.manifest
+    users: dict[str, list[str]] = {}
+    for one in subject.inventory.of("wheel"):
+        for name in one.requires:
+            users.setdefault(name, []).append(one.name)
+    return {
+        (one.kind, one.name): _reason(
+            one, manifest, list(dict.fromkeys(users.get(one.package, [])))
+        )
+        for one in subject.inventory.components
+    }
+
+
+def _reason(one: Component, manifest: Manifest, users: list[str]) -> Words:
+    if one.kind == "wheel" and users:
+        names = ", ".join(users[:4]) + (f" +{len(users) - 4}" if len(users) > 4 else "")
+        return Words(f"{names}의 의존성", f"needed by {names}")
+    if one.kind == "wheel" and one.name == manifest.engine.distribution:
+        return Words("추론 엔진", "the engine")
+    if one.kind == "tool" or one.name == "airbundle":
+        return Words("반입 도구", "the transfer tool")
+    served = ", ".join(service.name for service in manifest.services if service.model == one.name)
+    if one.kind == "model" and served:
+        return Words(f"서비스 {served}의 모델", f"served as {served}")
+    if one.kind == "file" and one.summary:
+        return same(one.summary)
+    return Words("구성에서 지정", "named by the spec")
+
+
+def _runs_row(
+    component: Component, found: Executable, why: dict[tuple[str, str], Words]
+) -> tuple[Cell, ...]:
     return (
         Cell(RANK_WORDS[found.rank], tone_of(found.rank)),
         Cell(_RUNS[found.kind]),
         plain(f"{component.name} {component.version}".strip()),
         code(found.where),
         Cell(Words(korean(found.what), found.what)),
+        Cell(why[component.kind, component.name]),
         number(str(found.count)),
     )
 

@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ def test_both_texts_name_every_plant(pack: Path) -> None:
     assert "미점검" in korean
     assert "불러올 때 posix.system 호출" in korean
     assert "Not checked" in english
+    assert "needed by toy-engine" in english
+    assert "toy-engine의 의존성" in korean
     assert not any("가" <= letter <= "힣" for line in english.splitlines() for letter in line
                    if "작은 시험 번들" not in line and "설명서" not in line)  # fmt: skip
 
@@ -236,3 +239,20 @@ def test_sealed_media_do_not_carry_it_in_the_open(
     assert not (tmp_path / "stick" / "review").exists()
     opened = ("--volume-key", secret, "--out", tmp_path / "r")
     assert answer(capsys, "review", tmp_path / "stick", *key, *opened)[1]["findings"]["alarm"] == 3
+
+
+@pytest.mark.parametrize("missing", ["cyclonedx", "jinja2"])
+def test_without_the_extra_it_says_what_to_do(
+    planted: PlantedBundle, missing: str, tmp_path: Path
+) -> None:
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "from bundler.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    )
+    words = ("review", planted.out, "--key", planted.public, "--out", tmp_path / "r")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 18
+    assert f"needs {missing}" in done.stderr
+    assert "airbundle[review]" in done.stderr
