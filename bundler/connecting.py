@@ -9,11 +9,11 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bundler import wiring
-from bundler.errors import HostError
 
 if TYPE_CHECKING:
     from bundler.build.tools import BuildTools
@@ -160,15 +160,5 @@ def wheel_reader(index: HostIndex, stored: Callable[[str], Path | None]) -> Whee
     return WheelArchives(index, stored)
 
 
-class _connected_half:  # noqa: N801 - reads as a statement: `with _connected_half():`
-    """Turns a missing connected-side library into the command that installs it."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("bundler"):
-            raise HostError(
-                f"the connected half needs {error.name}, which is not installed here",
-                hint="pip install 'airbundle[connected]'",
-            ) from error
+def _connected_half() -> AbstractContextManager[None]:
+    return wiring.with_extra("the connected half", "pip install 'airbundle[connected]'")

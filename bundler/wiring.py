@@ -5,7 +5,8 @@ Each is imported where it is made, so that a closed-side command never loads a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -261,4 +262,26 @@ def launcher(root: Root, progress: Progress) -> Launcher:
         chat=chat(root),
         clock=clock(),
         progress=progress,
+    )
+
+
+@contextmanager
+def with_extra(who: str, hint: str) -> Iterator[None]:
+    """Turn a missing library of an extra into one line and the command that installs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("bundler"):
+            raise
+        raise HostError(
+            f"{who} needs {error.name}, which is not installed here", hint=hint
+        ) from error
+
+
+def review_half() -> AbstractContextManager[None]:
+    """For what makes the reviewer's pack."""
+    return with_extra(
+        "the reviewer's pack",
+        "Read DIR/review, which `build` wrote and `verify` checks, or, where the package index is"
+        " reached: pip install 'airbundle[review]'",
     )

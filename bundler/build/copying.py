@@ -27,6 +27,7 @@ from bundler.format.atomic import write_atomically
 from bundler.format.codec import from_bytes, to_bytes
 from bundler.format.digests import sha256_file
 from bundler.format.places import Place, unsealed_name
+from bundler.format.reviewpack import pack_files
 from bundler.format.sealing import SUFFIX, VolumeKey
 from bundler.ports import Clock, MediumProbe, Progress, VolumeFormat
 
@@ -181,6 +182,9 @@ class Copier:
         names += [loose.name for loose in self.verified.manifest.loose]
         # What keys say of the bundle travels with it.
         names += [path.name for path in self.source.iterdir() if layout.is_statement(path.name)]
+        # And what the reviewer reads: whole, or a check there would miss a page. Beside sealed volumes it
+        # would tell of their contents.
+        names += pack_files(self.source) if self.seal is None else []
         places = {name: self.source / name for name in names}
         return {name: path.stat().st_size for name, path in places.items() if path.is_file()}
 

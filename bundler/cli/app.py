@@ -35,6 +35,7 @@ HOMES = {
     "audit": "audit_cmds",
     "golden": "golden_cmds",
     "baseline": "baseline_cmds",
+    "review": "review_cmds",
     "preflight": "preflight_cmds",
     **dict.fromkeys(("run", "export", "serve"), "run_cmds"),
 }

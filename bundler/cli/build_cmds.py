@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +19,11 @@ from bundler.cli.options import (
     cache_folder,
 )
 from bundler.domain.sizes import human
-from bundler.errors import KeyFileError
+from bundler.errors import HostError, KeyFileError
+
+if TYPE_CHECKING:
+    from bundler.build.tools import BuildTools
+    from bundler.ports import Signer
 
 
 def build(
@@ -100,6 +104,7 @@ def build(
     # Digests and licences are known now.
     write_lock(lock_path, built.lock)
     manifest = built.manifest
+    pack = write_review(out.absolute(), signer, tools) if signer else None
     if json:
         show_json(
             {
@@ -108,6 +113,7 @@ def build(
                 "bundle_id": f"{manifest.name}-{built.manifest_sha256[:12]}",
                 "key_id": built.key_id,
                 "lock": str(lock_path),
+                "review": str(pack) if pack else None,
                 "volumes": [volume.model_dump(mode="json") for volume in manifest.volumes],
             }
         )
@@ -118,6 +124,27 @@ def build(
     say(
         f"signed by key {built.key_id}" if built.key_id else "NOT SIGNED", "" if key else "bold red"
     )
+
+
+def write_review(out: Path, signer: Signer, tools: BuildTools) -> Path | None:
+    """The reviewer's pack beside the volumes; None without the libraries that make it."""
+    from bundler.cli.review_cmds import look_into
+    from bundler.format.reviewpack import FOLDER
+    from bundler.format.trust import open_manifest
+
+    # Read back as the closed side reads it: what the pack says is said of the volumes as they lie there.
+    verified = open_manifest(out, [wiring.verifier_of(signer.pem)])
+    try:
+        with wiring.review_half():
+            from bundler.review.pack import make_pack, write_pack
+        subject = look_into(
+            out, verified, tools.progress, stored=lambda entry: tools.store.file(entry.sha256)
+        )
+    except HostError as error:
+        tools.progress.note(f"no review/ was made: {error}; pip install 'airbundle[review]'")
+        return None
+    write_pack(make_pack(subject), out / FOLDER, signer)
+    return out / FOLDER
 
 
 def inspect(

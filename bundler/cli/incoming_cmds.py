@@ -87,11 +87,17 @@ def verify(
                 "entries": len(manifest.entries),
                 "bytes": manifest.size,
                 "not_part_of_the_bundle": list(result.strangers),
+                "review_pack": result.pack,
             }
         )
         return
     for name in result.strangers:
         say(f"note: {shown(name)} is not part of the bundle", "yellow")
+    if result.pack == "unsigned":
+        say(
+            "note: review/ is not signed by the bundle's key: make it again before you believe it",
+            "yellow",
+        )
     say(
         f"OK: {verified.bundle_id}, {verified.vouched}, {len(manifest.volumes)} volume(s),"
         f" {len(manifest.entries)} files, {human(manifest.size)}",

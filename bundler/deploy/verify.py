@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from bundler.deploy.sitetrust import SiteTrust
 from bundler.domain.manifest import VerifiedManifest
@@ -14,6 +15,7 @@ from bundler.format import layout
 from bundler.format.checksums import agree, checksums
 from bundler.format.digests import sha256_file, sha256_hex
 from bundler.format.places import find_volumes, unsealed_name
+from bundler.format.reviewpack import FOLDER, SUMS, check_pack
 from bundler.format.sealing import VolumeKey
 from bundler.format.volumes import scan_volumes
 from bundler.ports import Progress, VolumeFormat
@@ -21,12 +23,13 @@ from bundler.ports import Progress, VolumeFormat
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found in a folder."""
+    """What was found in a folder. `pack`: the reviewer's pack, when there is one."""
 
     verified: VerifiedManifest
     findings: tuple[Damage, ...]
     missing: tuple[str, ...]
     strangers: tuple[str, ...]
+    pack: Literal["", "signed", "unsigned"] = ""
 
     def raise_if_bad(self) -> None:
         """Raise what the findings mean.
@@ -67,11 +70,15 @@ def verify(
     files = {path.name: path for path in folder.iterdir() if path.is_file()}
     others = {path.name for path in folder.iterdir()} - files.keys()
     volumes = find_volumes(manifest, [folder], key)
+    vouching = (one.verifier for one in trust.keys if one.key_id == verified.key_id)
+    in_pack, pack_signed = check_pack(folder, verified, next(vouching, None))
+    has_pack = (folder / FOLDER / SUMS).is_file()
     sealed = {place.path.name for place in volumes.values() if place.key is not None}
     with progress.task("verify", sum(volume.size for volume in manifest.volumes)) as task:
         findings = [
             *(Damage(where=name, what="not a regular file") for name in sorted(known & others)),
             *_beside(folder, verified),
+            *in_pack,
             *scan_volumes(volumes, manifest, form, task),
         ]
     missing = (
@@ -88,10 +95,14 @@ def verify(
         strangers=tuple(
             sorted(
                 name
-                for name in (files.keys() | others) - known - sealed
+                for name in (files.keys() | others)
+                - known
+                - sealed
+                - ({FOLDER} if has_pack else set())
                 if not layout.is_statement(name)
             )
         ),
+        pack=("signed" if pack_signed else "unsigned") if has_pack else "",
     )
 
 

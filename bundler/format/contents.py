@@ -15,7 +15,6 @@ from typing import Protocol
 
 from bundler.domain.manifest import Entry, Manifest
 from bundler.errors import IntegrityError, MissingVolumeError, disk_errors
-from bundler.format.blocks import content_id
 from bundler.format.digests import sha256_hex
 from bundler.format.places import Place
 from bundler.format.sealing import WrongSealError
@@ -60,15 +59,15 @@ class InVolumes:
 
 
 class InStore:
-    """Blocks of files in a store of imported files."""
+    """Blocks of whole files in a store; `path_of` says where a file would lie."""
 
-    def __init__(self, path_of: Callable[[str], Path]) -> None:
+    def __init__(self, path_of: Callable[[Entry], Path | None]) -> None:
         self._path_of = path_of
 
     def block(self, entry: Entry, start: int, size: int) -> bytes | None:
         """See `BlockSource`."""
-        path = self._path_of(content_id(entry))
-        if not path.is_file():
+        path = self._path_of(entry)
+        if path is None or not path.is_file():
             return None
         with disk_errors("reading", path):
             handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

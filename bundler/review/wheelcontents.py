@@ -30,7 +30,7 @@ _LICENCE_FILE = re.compile(
 )
 _STARTS_ALONE = re.compile(r"^import[ \t]")
 _EVIL_WORDS = re.compile(
-    r"\b(exec|eval|compile|__import__|base64|b64decode|marshal|zlib|subprocess|popen|system|socket|"
+    r"\b(exec|eval|compile|base64|b64decode|marshal|zlib|subprocess|popen|system|socket|"
     r"urllib|requests|http|ctypes)\b"
 )
 _PICKLE_NAMES = (".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".joblib", ".dill")
@@ -94,6 +94,8 @@ def _read(archive: zipfile.ZipFile) -> WheelFacts:
                 name = shown(info.filename)
                 seen.found.append(_unreadable(name, f"cannot be read: {shown(str(cause))}"))
     metadata = _metadata(archive, members)
+    if "Name" not in metadata:
+        seen.found.append(_unreadable("", "has no METADATA that names it"))
     return WheelFacts(
         name=_line(metadata, "Name"),
         version=_line(metadata, "Version"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 
@@ -82,6 +83,15 @@ def seeds(target: str, work: Path) -> list[bytes]:
         "gguf": [gguf_bytes(1000)],
         "model": [_CONFIG, head, gguf_bytes(1000)],
         "wheel": [wheel],
+        "reviewed": [wheel],
+        "pickle_program": [
+            pickle.dumps({"a": [1, "b"], "c": Path("x")}, protocol=p) for p in range(5)
+        ]
+        + [wheel],
+        "template": [
+            b"{% for m in messages %}{{ m['role'] ~ ''.__class__ | attr('x') }}{% endfor %}"
+        ],
+        "licence": [b"License-Expression: MIT OR Apache-2.0\nLicense: BSD\n\nMIT License\n"],
         "elf": [_elf()],
         "engine": [_ENGINE],
         "archive": [release("tar"), release("tgz"), release("tar.zst")],

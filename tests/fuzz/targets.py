@@ -37,6 +37,7 @@ from bundler.build.specfile import parse_spec
 from bundler.build.unpacking import unpack
 from bundler.build.wheelmeta import read_metadata
 from bundler.deploy.policy import load_policy
+from bundler.domain.inventory import LicenceText
 from bundler.domain.lock import LockedFile, LockedModel
 from bundler.domain.trust import Approval, Revocations, Rotation
 from bundler.errors import BundlerError
@@ -54,6 +55,11 @@ from bundler.format.volumes import scan_volumes
 from bundler.format.wheelzip import DAMAGE, open_wheel
 from bundler.format.workers import Idle
 from bundler.instruments import Answered
+from bundler.review.licences import wheel_licence
+from bundler.review.pickles import read_pickles
+from bundler.review.templates import suspicious
+from bundler.review.wheelcontents import parse_metadata
+from bundler.review.wheelcontents import read_wheel as look_into_wheel
 from tests.fakes.wheels import make_wheel
 
 FROZEN = Path(__file__).parent.parent / "assets" / "bundle-v1"
@@ -228,6 +234,27 @@ def wheel(data: bytes) -> None:
                 member.read(2**16)
 
 
+def reviewed(data: bytes) -> None:
+    """A wheel of any bytes, as the reviewer's pack looks into it."""
+    look_into_wheel(BytesIO(data))
+
+
+def pickle_program(data: bytes) -> None:
+    """A pickle, or an archive of some; nothing of it is run."""
+    read_pickles(BytesIO(data), len(data))
+
+
+def template(data: bytes) -> None:
+    """A chat template."""
+    suspicious(data.decode("utf-8", "replace"))
+
+
+def licence(data: bytes) -> None:
+    """What METADATA states of its licence, and a licence's text."""
+    text = data.decode("utf-8", "replace")
+    wheel_licence(parse_metadata(text), (LicenceText(path="LICENSE", text=text),))
+
+
 def elf(data: bytes) -> None:
     """A shared object of any bytes."""
     left = 100_000
@@ -281,6 +308,10 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], tuple[type[Exception], ...]]] 
     "gguf": (gguf, (HeaderFault,)),
     "model": (model, ()),
     "wheel": (wheel, DAMAGE),
+    "reviewed": (reviewed, ()),
+    "pickle_program": (pickle_program, ()),
+    "template": (template, ()),
+    "licence": (licence, ()),
     "elf": (elf, _OURS),
     "engine": (engine, _OURS),
     "archive": (archive, _OURS),

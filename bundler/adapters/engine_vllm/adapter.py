@@ -26,24 +26,13 @@ from bundler.domain.catalogue import finding
 from bundler.domain.engine_facts import EngineFacts
 from bundler.domain.findings import Finding
 from bundler.domain.needs import Tool
+from bundler.domain.offline import VLLM_OFFLINE
 from bundler.domain.running import Running
 from bundler.domain.seat import Seat
 from bundler.domain.spec import Service, Settings
 from bundler.errors import SpecError
 from bundler.ports import Advice, Install, LaunchPlan, Situation
 
-# Nothing phones home, nothing is looked up on a hub, on a host that has no network anyway: a look-up
-# there costs minutes of time-outs instead of an error.
-_OFFLINE = {
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "HF_DATASETS_OFFLINE": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "VLLM_NO_USAGE_STATS": "1",
-    "DO_NOT_TRACK": "1",
-    "FLASHINFER_NO_DOWNLOAD": "1",
-    "RAY_USAGE_STATS_ENABLED": "0",
-}
 # Every cache inside the release, so that a read-only or absent home does not matter.
 _CACHES = {
     "HOME": "home",
@@ -97,7 +86,7 @@ class VllmEngine:
             *nodes.flags(seat, service),
         ]  # fmt: skip
         env = {
-            **_OFFLINE,
+            **VLLM_OFFLINE,
             **{name: str(install.cache_dir / folder) for name, folder in _CACHES.items()},
             **kernel_env,
             **settings.env,
@@ -146,7 +135,7 @@ class VllmEngine:
                     applied=f"{kernels.FLAG} {backend}",
                 )
             )
-        settled = ", ".join(f"{name}={value}" for name, value in _OFFLINE.items())
+        settled = ", ".join(f"{name}={value}" for name, value in VLLM_OFFLINE.items())
         found.append(finding("offline-lookups", "settings.env", f"{settled} are always set"))
         return Advice(
             findings=(*found, *measures.findings),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from bundler.format.places import find_volumes
 from bundler.format.trust import open_manifest
 from bundler.review.inventory import take_inventory
 from bundler.review.subject import Subject
+from bundler.review.wheelcontents import read_wheel
 from tests.fakes.planted import PlantedBundle
 from tests.fakes.small_bundle import SmallBundle
 
@@ -106,3 +109,33 @@ def test_a_volume_that_is_not_here_is_said(planted: PlantedBundle, tmp_path: Pat
     entry = next(e for e in whole.manifest.entries if "toy_dependency" in e.path)
     with pytest.raises(MissingVolumeError, match="toy_dependency"):
         whole.read(entry, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "rank"),
+    [
+        ("import sys; exec('1')", "alarm"),
+        ("import base64", "alarm"),
+        ("import\tos; __import__('os').system('true')", "alarm"),
+        # setuptools has this one, and so has nearly every bundle.
+        ("import os; enabled and __import__('_distutils_hack')", "attention"),
+        ("../lib", None),
+    ],
+)
+def test_path_files_by_what_they_say(line: str, rank: str | None) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("x-1.data/purelib/x.pth", line)
+        archive.writestr("x/inner.pth", line)
+        archive.writestr("x-1.dist-info/METADATA", "Name: x\nVersion: 1\n")
+    buffer.seek(0)
+    found = [one.rank for one in read_wheel(buffer).executes if one.kind == "path-file"]
+    assert found == ([rank] if rank else [])
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x05\x06" + bytes(18), b"no archive at all"])
+def test_what_is_no_wheel_is_said(data: bytes) -> None:
+    facts = read_wheel(io.BytesIO(data))
+    assert not facts.licence.known
+    assert not facts.name
+    assert [one.kind for one in facts.executes] == ["unreadable"]

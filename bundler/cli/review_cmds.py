@@ -1,0 +1,196 @@
+"""What a security reviewer is given: review."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from bundler import wiring
+from bundler.cli.console import progress, say, show_json, table
+from bundler.cli.options import (
+    BundleArgument,
+    JsonOption,
+    KeysOption,
+    QuietOption,
+    UnsignedOption,
+    VolumeKeyOption,
+    volume_key,
+)
+from bundler.errors import EXIT_FAIL, KeyFileError, StateError
+from bundler.format.reviewpack import FOLDER, SIGNATURE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bundler.domain.manifest import Entry, VerifiedManifest
+    from bundler.format.sealing import VolumeKey
+    from bundler.ports import Progress, Signer
+    from bundler.review.licencepolicy import LicencePolicy
+    from bundler.review.subject import Subject
+
+_SHOWN = 20
+
+
+def review(
+    folder: BundleArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Folder to make; DIR/review when left out.", show_default=False,
+            readable=False,
+        ),
+    ] = None,
+    lang: Annotated[str, typer.Option("--lang", help="ko, en or both.")] = "both",
+    licences: Annotated[
+        Path | None,
+        typer.Option(
+            "--policy", help="Which licences the site takes (YAML).", show_default=False,
+            readable=False,
+        ),
+    ] = None,
+    key: KeysOption = None,
+    unsigned: UnsignedOption = False,
+    sealed_with: VolumeKeyOption = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            "--root", help="Of a delta: the root that holds what it builds on.",
+            show_default=False, readable=False,
+        ),
+    ] = None,
+    sign_with: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign-with", help="The builder's private key: signs the pack as `build` does.",
+            show_default=False, readable=False,
+        ),
+    ] = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:  # fmt: skip
+    """Make the reviewer's pack: what is in a bundle, what could execute, licences, SBOMs, the form.
+
+    Exit code 0: made, 10: made, and the licence policy denies something.
+    """
+    if lang not in ("ko", "en", "both"):
+        raise typer.BadParameter("--lang is ko, en or both")
+    language: Literal["ko", "en", "both"] = lang  # type: ignore[assignment]
+    with wiring.review_half():
+        from bundler.review.licencepolicy import read_policy
+        from bundler.review.pack import make_pack, write_pack
+    policy = read_policy(licences) if licences else None
+    trust = wiring.gate().site(None, keys=wiring.verifiers(key or []), unsigned=unsigned)
+    verified = trust.open(folder)
+    signer = wiring.signer(sign_with) if sign_with else None
+    place = out or folder / FOLDER
+    _check_place(place, verified, signer, given=out is not None)
+    shown = progress(quiet=quiet or json)
+    stored = _stored_in(root) if root else None
+    subject = look_into(folder, verified, shown, volume_key(sealed_with), stored, policy)
+    write_pack(make_pack(subject, language), place, signer)
+    denied = [
+        one.name for one in subject.inventory.components if policy and policy.judge(one) == "deny"
+    ]
+    _show(subject, place, denied, json=json)
+    if denied:
+        raise typer.Exit(EXIT_FAIL)
+
+
+def _stored_in(root: Path) -> Callable[[Entry], Path | None]:
+    from bundler.deploy.root import Root
+    from bundler.format.blocks import content_id
+
+    return lambda entry: Root(root).object(content_id(entry))
+
+
+def _check_place(
+    place: Path, verified: VerifiedManifest, signer: Signer | None, *, given: bool
+) -> None:
+    """Before minutes of reading: what could not be written, or would put less in the place of more."""
+    if signer is not None and signer.key_id != verified.key_id:
+        raise KeyFileError(
+            f"key {signer.key_id} did not sign this bundle, key {verified.key_id} did",
+            hint="The pack is signed by the bundle's own key, or not at all.",
+        )
+    if not given and signer is None and (place / SIGNATURE).is_file():
+        raise StateError(
+            f"{place}: the pack that the builder signed lies there",
+            hint="Give --out FOLDER to make it again; `diff -r` compares the two.",
+        )
+
+
+def look_into(
+    folder: Path,
+    verified: VerifiedManifest,
+    shown: Progress,
+    key: VolumeKey | None = None,
+    stored: Callable[[Entry], Path | None] | None = None,
+    policy: LicencePolicy | None = None,
+) -> Subject:
+    """The inventory of a bundle that lies in a folder; what it leaves out comes from a store.
+
+    Raises:
+        IntegrityError: bytes are not what the signed manifest promises.
+    """
+    from bundler.format.contents import BlockSource, Contents, InStore, InVolumes
+    from bundler.format.places import find_volumes
+
+    with wiring.review_half():
+        from bundler.review.inventory import take_inventory
+        from bundler.review.subject import Subject
+
+    sources: list[BlockSource] = [InVolumes(find_volumes(verified.manifest, [folder], key))]
+    if stored is not None:
+        sources.append(InStore(stored))
+    contents = Contents(verified.manifest, tuple(sources))
+    return Subject(verified, take_inventory(contents, shown), policy)
+
+
+def _show(subject: Subject, place: Path, denied: list[str], *, json: bool) -> None:
+    found = subject.inventory.findings
+    counts = dict.fromkeys(("alarm", "attention", "usual"), 0)
+    for _, one in found:
+        counts[one.rank] += 1
+    unknown = [
+        one.name for one in subject.inventory.of("wheel", "model", "file") if not one.licence.known
+    ]
+    if json:
+        show_json(
+            {
+                "out": str(place),
+                "bundle_id": subject.verified.bundle_id,
+                "manifest_sha256": subject.verified.digest,
+                "components": len(subject.inventory.components),
+                "findings": counts,
+                "alarms": [
+                    {"component": owner.name, **one.model_dump(mode="json")}
+                    for owner, one in found
+                    if one.rank == "alarm"
+                ],
+                "licence_unknown": unknown,
+                "licence_denied": denied,
+            }
+        )
+        return
+    first = [(owner, one) for owner, one in found if one.rank != "usual"]
+    if first:
+        rows = [(one.rank, owner.name, one.where, one.what) for owner, one in first[:_SHOWN]]
+        table("what could execute", ["rank", "component", "file", "what"], rows)
+    if len(first) > _SHOWN:
+        say(f"and {len(first) - _SHOWN} more in {place}/review.html")
+    for name in denied:
+        say(f"FAIL {name}: the licence policy denies it", "bold red")
+    for name in unknown:
+        say(f"licence unknown: {name}", "yellow")
+    say(
+        f"{place}: {len(subject.inventory.components)} components, {counts['alarm']} alarm(s),"
+        f" {counts['attention']} to look at",
+        "bold",
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command(rich_help_panel="Review")(review)

@@ -1,0 +1,161 @@
+"""The reviewer's pack: read this first. A bundle under review -> the files that a person reads and signs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from bundler.domain.inventory import Component
+from bundler.domain.record import Record
+from bundler.errors import StateError, disk_errors
+from bundler.format import reviewpack
+from bundler.format.codec import to_bytes
+from bundler.format.trust import digest_line
+from bundler.ports import Signer
+from bundler.review import checksections, sections
+from bundler.review.document import Cell, Document, Section, Words, number, same
+from bundler.review.form import CYCLONEDX, SPDX, Field, form_section, transfer_form
+from bundler.review.markdown import markdown
+from bundler.review.page import html
+from bundler.review.sbom_cyclonedx import cyclonedx
+from bundler.review.sbom_spdx import spdx
+from bundler.review.subject import Subject
+from bundler.review.tables import components_csv, form_csv, form_xlsx
+
+Language = Literal["ko", "en", "both"]
+_NOT_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
+_KIND = Words("반입 보안성 검토 자료", "Security review of a transfer bundle")
+
+
+class PackedInventory(Record):
+    """`inventory.json`: the inventory for other programs; licence texts lie beside it."""
+
+    bundle_id: str
+    manifest_sha256: str
+    key_id: str | None
+    components: tuple[Component, ...]
+
+
+def make_pack(subject: Subject, language: Language = "both") -> dict[str, bytes]:
+    """Every file of the pack, by its path; the same bundle gives the same bytes."""
+    files = {CYCLONEDX: cyclonedx(subject), SPDX: spdx(subject)}
+    fields = transfer_form(subject, files)
+    document = document_of(subject, fields)
+    files["review.html"] = html(document, language)
+    for one in ("ko", "en") if language == "both" else (language,):
+        files[f"review.{one}.md"] = markdown(document, one)
+    files["components.csv"] = components_csv(subject)
+    files["transfer-form.csv"] = form_csv(subject, fields)
+    files["transfer-form.xlsx"] = form_xlsx(subject, fields)
+    files["inventory.json"] = to_bytes(_packed(subject))
+    files.update(_licence_files(subject))
+    files[reviewpack.BUNDLE] = digest_line(subject.verified.digest)
+    return files
+
+
+def write_pack(files: dict[str, bytes], out: Path, signer: Signer | None) -> None:
+    """Write a pack: whole, in place of one that is there, or not at all.
+
+    Raises:
+        StateError: something else lies there.
+        SpaceError, FileAccessError: of the disk.
+    """
+    if os.path.lexists(out) and not (out / reviewpack.BUNDLE).is_file():
+        raise StateError(f"{out}: is there, and is no reviewer's pack", hint="Give another --out.")
+    sums = reviewpack.sums(files)
+    everything = {**files, reviewpack.SUMS: sums}
+    if signer is not None:
+        everything[reviewpack.SIGNATURE] = signer.sign(sums)
+    work = out.with_name(f"{out.name}.{os.getpid()}.partial")
+    try:
+        with disk_errors("writing", work):
+            for name, data in everything.items():
+                path = work / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+        with disk_errors("renaming", out):
+            if out.exists():
+                shutil.rmtree(out)
+            work.rename(out)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def document_of(subject: Subject, fields: tuple[Field, ...]) -> Document:
+    """What a person reads."""
+    found: list[Section] = [
+        sections.overview(subject),
+        sections.executables(subject),
+        sections.components(subject),
+        sections.licences(subject),
+        checksections.vulnerabilities(),
+        checksections.malware(subject),
+        checksections.network(subject),
+        checksections.checks(subject),
+        form_section(fields),
+        checksections.volumes(subject),
+        checksections.limits(),
+    ]
+    foot = Words(
+        "서명된 manifest.json과 검증된 볼륨의 내용으로 만들었습니다. 외부 자원을 불러오지 않습니다. ",
+        "Made from the signed manifest.json and from verified bytes of the volumes. It loads nothing from"
+        " elsewhere. ",
+    )
+    return Document(
+        kind=_KIND,
+        title=f"{subject.verified.manifest.name} #{subject.verified.manifest.sequence}",
+        figures=_figures(subject),
+        sections=found,
+        foot=Words(foot.ko + subject.verified.digest, foot.en + subject.verified.digest),
+    )
+
+
+def _figures(subject: Subject) -> list[tuple[Words, Cell]]:
+    inventory = subject.inventory
+    ranks = [found.rank for _, found in inventory.findings]
+    rated = inventory.of("wheel", "model", "file")
+    unknown = sum(1 for one in rated if not one.licence.known)
+    rows: list[tuple[Words, Cell]] = [
+        (Words("구성 요소", "Components"), number(str(len(inventory.components)))),
+        (Words("실행 요소: 위험", "Alarm"), _counted(ranks.count("alarm"), "alarm")),
+        (Words("실행 요소: 주의", "Attention"), _counted(ranks.count("attention"), "attention")),
+        (Words("라이선스 불명", "Licence unknown"), _counted(unknown, "attention")),
+    ]
+    if subject.policy is not None:
+        denied = sum(1 for one in rated if subject.policy.judge(one) == "deny")
+        rows.append((Words("라이선스 금지", "Licence denied"), _counted(denied, "alarm")))
+    rows += [
+        (Words("취약점", "Vulnerabilities"), Cell(Words("미점검", "not checked"), "attention")),
+        (Words("악성코드", "Malware"), Cell(Words("미검사", "not scanned"), "attention")),
+    ]
+    return rows
+
+
+def _counted(count: int, tone: Literal["alarm", "attention"]) -> Cell:
+    return Cell(same(str(count)), tone if count else "good", number=True)
+
+
+def _packed(subject: Subject) -> PackedInventory:
+    verified = subject.verified
+    bare = tuple(
+        one.model_copy(update={"licence": one.licence.model_copy(update={"texts": ()})})
+        for one in subject.inventory.components
+    )
+    return PackedInventory(
+        bundle_id=verified.bundle_id,
+        manifest_sha256=verified.digest,
+        key_id=verified.key_id,
+        components=bare,
+    )
+
+
+def _licence_files(subject: Subject) -> Iterator[tuple[str, bytes]]:
+    for one in subject.inventory.components:
+        label = _NOT_NAME.sub("_", f"{one.name}-{one.version}".strip("-"))[:100]
+        for at, text in enumerate(one.licence.texts, 1):
+            last = _NOT_NAME.sub("_", text.path.rsplit("/", 1)[-1])[:60]
+            yield f"licences/{one.kind}-{label}/{at:02d}-{last}.txt", text.text.encode()
