@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bundler.domain.facts import ServiceState
 from bundler.domain.manifest import Manifest, ShippedModel
 from bundler.domain.profile import Fingerprint, model_words, size_of
 from bundler.domain.spec import Service, Settings
-from bundler.format.digests import sha256_hex
+from bundler.errors import StateError
+from bundler.format.golden import model_digest
 
 # Prompts are made by words, and tokens of a plan are met about so well.
 _LENGTH_TOLERANCE = 0.1
@@ -67,14 +69,10 @@ def _model_name(model: ShippedModel | None, service: Service) -> str:
 
 
 def _digest(manifest: Manifest, model: str) -> str | None:
-    """SHA-256 over the digests of the model's files, in the order of their names."""
-    start = f"models/{model}/"
-    lines = sorted(
-        f"{entry.sha256}  {entry.path.removeprefix(start)}\n"
-        for entry in manifest.entries
-        if entry.path.startswith(start)
-    )
-    return sha256_hex("".join(lines).encode()) if lines else None
+    """The model's digest; None in a bundle that holds no files of it."""
+    with suppress(StateError):
+        return model_digest(manifest, model)
+    return None
 
 
 def _said(runs: Sequence[str], asked: str) -> str | None:
