@@ -514,7 +514,7 @@ def test_making_anew_leaves_the_old_one_when_it_fails(
     here.up()
     here.do("start", "--quiet")
     with monkeypatch.context() as patch:
-        patch.setattr("bundler.deploy.install.Installer._make_venv", lambda *a, **k: 1 / 0)
+        patch.setattr("bundler.deploy.install.Installer._make_environment", lambda *a, **k: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             here.do("install", "--again", "--quiet")
     assert answers(here)
