@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 # For annotations alone: who only asks this host something loads no model of a bundle.
 if TYPE_CHECKING:
@@ -334,7 +334,11 @@ class EngineAdapter(Protocol):
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One chat completion. `ignore_eos` asks the engine for exactly `max_tokens`."""
+    """One completion. `ignore_eos` asks the engine for exactly `max_tokens`.
+
+    `api` is `chat` (the prompt is a user's message, put into the model's template) or `completions`
+    (the prompt as it is).
+    """
 
     model: str
     prompt: str
@@ -342,11 +346,16 @@ class ChatRequest:
     timeout_s: float
     temperature: float = 0.0
     ignore_eos: bool = True
+    api: Literal["chat", "completions"] = "chat"
 
 
-@dataclass(frozen=True)
-class Delta:
-    """One event of a streamed answer; `at` is monotonic seconds at its arrival."""
+class Delta(NamedTuple):
+    """One event of a streamed answer; `at` is monotonic seconds at its arrival.
+
+    `text` holds content, reasoning and arguments of tool calls alike, `reasoning` says that it was
+    reasoning only. Counts are those of the whole answer so far; `cached_tokens` are prompt tokens that
+    came from a prefix cache.
+    """
 
     at: float
     text: str = ""
@@ -354,13 +363,23 @@ class Delta:
     finish_reason: str = ""
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = None
 
 
 class ChatSession(Protocol):
-    """A connection pool to one engine."""
+    """Any number of streams to one engine."""
+
+    async def listen(self, request: ChatRequest, take: Callable[[Delta], None]) -> bool:
+        """Stream one completion into `take`, called as bytes arrive; whether the stream was ended properly.
+
+        Raises `EngineError` on any failure or timeout.
+        """
+
+    async def page(self, path: str) -> str:
+        """What an address of the engine answers with 200; empty when it does not. Never raises."""
 
     def stream(self, request: ChatRequest) -> AsyncIterator[Delta]:
-        """Stream one completion. Raises `EngineError` on any failure or timeout."""
+        """The same for `async for`. Raises `EngineError` on any failure or timeout."""
 
 
 class ChatClient(Protocol):

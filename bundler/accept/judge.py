@@ -1,9 +1,8 @@
 """Figures to verdicts. Pure: the same record always gives the same judgement.
 
-A level whose measurement is not what was asked for (no token counts, answers of another length, too few
-requests in flight) proves nothing, so its checks become INCONCLUSIVE with the reason. What stands is what
-a better measurement could not excuse: requests that were not answered, and limits missed under less load
-than was asked for.
+A level whose measurement fails a gate of `validity` proves nothing, so its checks become NOT COMPARABLE with
+the reason. What stands is what a better measurement could not excuse: requests that were not answered, and
+limits missed although the flaw made them easier to meet.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from bundler.accept.statistics import (
     requests_needed,
     upper_bound,
 )
+from bundler.accept.validity import excused, level_gates
 from bundler.domain.facts import LevelMetrics, RequestSample
 from bundler.domain.spec import Acceptance, Expected, Slo
 from bundler.domain.verdict import Check, Verdict
 
-LEAST_LOAD = 0.8
-_REQUESTS_PER_WORKER = 5
 _THROUGHPUT = "output_tokens_per_s"
 _P99_NEEDS = 100
 _PROMPT_TOLERANCE = 0.25
@@ -57,31 +55,27 @@ def _level_checks(
     if plan.slo:
         figures.insert(0, _slo(plan.slo, level, samples))
     checks = [answered, *figures]
-    doubt = _miscounted(plan, samples)
-    if doubt:
-        # Whether requests were answered at all needs no count of tokens.
-        return [c if c is answered and _failed(c) else _inconclusive(c, doubt) for c in checks]
-    doubt = _underloaded(level)
-    if doubt:
-        return [c if _failed_anyhow(c) else _inconclusive(c, doubt) for c in checks]
-    return checks
+    failed = [gate for gate in level_gates(plan, level, samples) if gate.state == "failed"]
+    if not failed:
+        return checks
+    doubt = failed[0].reason
+    # Whether requests were answered at all needs no sound figures.
+    return [
+        c if _failed(c) and (c is answered or not excused(c.what, failed)) else _doubtful(c, doubt)
+        for c in checks
+    ]
 
 
 def _failed(check: Check) -> bool:
     return check.verdict is Verdict.FAIL
 
 
-def _failed_anyhow(check: Check) -> bool:
-    """Whether a check failed and more load could not mend it: only throughput rises with load."""
-    return _failed(check) and _THROUGHPUT not in check.what
-
-
 def _is_for(item: Expected, level: LevelMetrics) -> bool:
     return item.concurrency == level.concurrency and item.service in (None, level.service)
 
 
-def _inconclusive(check: Check, reason: str) -> Check:
-    return check.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "reason": reason})
+def _doubtful(check: Check, reason: str) -> Check:
+    return check.model_copy(update={"verdict": Verdict.NOT_COMPARABLE, "reason": reason})
 
 
 def _check(
@@ -210,35 +204,6 @@ def metric_value(level: LevelMetrics, metric: str) -> float | None:
     family, _, share = metric.partition("_ms_")
     value: float | None = getattr(getattr(level, family), share)
     return value
-
-
-def _miscounted(plan: Acceptance, samples: Sequence[RequestSample]) -> str:
-    """Why the answers are not what was asked for; empty when they are, or when there are none."""
-    good = [sample for sample in samples if sample.ok]
-    uncounted = sum(not (sample.output_tokens or sample.input_tokens) for sample in good)
-    if uncounted:
-        return f"{uncounted} of {len(good)} answers came without token counts (usage)"
-    other = [s.output_tokens for s in good if s.output_tokens != plan.output_tokens]
-    if other:
-        return (
-            f"{len(other)} of {len(good)} answers were not of {plan.output_tokens} output tokens"
-            f" ({min(other)} to {max(other)}): the engine does not honour ignore_eos"
-        )
-    return ""
-
-
-def _underloaded(level: LevelMetrics) -> str:
-    """Why the level's load is not what was asked for; empty when it is, or when nothing succeeded."""
-    if not level.succeeded or level.achieved_concurrency >= LEAST_LOAD * level.concurrency:
-        return ""
-    reason = (
-        f"only {level.achieved_concurrency:.1f} of {level.concurrency} requests"
-        " were in flight on average"
-    )
-    enough = _REQUESTS_PER_WORKER * level.concurrency
-    if level.requests < enough:
-        reason += f"; raise acceptance.requests to {enough}"
-    return reason
 
 
 def _level_warnings(

@@ -8,6 +8,7 @@ from bundler.accept.judge import judge, sample_key, worst_error
 from bundler.accept.kernels import judge_kernels
 from bundler.accept.load import Level, LevelRun, run_level
 from bundler.accept.metrics import level_metrics
+from bundler.accept.validity import level_gates
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, RequestSample, ServiceState
 from bundler.domain.manifest import ShippedModel, VerifiedManifest
 from bundler.domain.verdict import overall
@@ -48,7 +49,7 @@ def accept(
         for concurrency in dict.fromkeys(manifest.acceptance.concurrency):
             level = Level(state.service, concurrency, manifest.acceptance, salt, failed)
             run = asyncio.run(_one_level(state.url, level, chat, clock, progress))
-            levels.append(level_metrics(state.service, concurrency, run))
+            levels.append(level_metrics(state.service, concurrency, run, manifest.acceptance))
             samples[sample_key(state.service, concurrency)] = run.samples
             failed = not levels[-1].succeeded
             progress.note(_line(levels[-1]))
@@ -70,6 +71,13 @@ def accept(
         ended=clock.now(),
         levels=tuple(levels),
         samples=samples,
+        gates=tuple(
+            gate
+            for level in levels
+            for gate in level_gates(
+                manifest.acceptance, level, samples[sample_key(level.service, level.concurrency)]
+            )
+        ),
         checks=checks,
         verdict=overall(checks),
         warnings=warnings if verified.signed else (_UNSIGNED, *warnings),

@@ -22,7 +22,7 @@ def accept(
 ) -> None:
     """Measure the running services at the bundle's concurrency levels and judge them.
 
-    Exit code 0: PASS, 10: FAIL, 11: INCONCLUSIVE.
+    Exit code 0: PASS, 10: FAIL, 11: INCONCLUSIVE or NOT COMPARABLE.
     """
     from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root

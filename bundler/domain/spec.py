@@ -20,6 +20,7 @@ Metric = Literal[
     "output_tokens_per_s", "ttft_ms_p50", "ttft_ms_p95", "tpot_ms_p50", "tpot_ms_p95",
     "itl_ms_p95", "e2e_ms_p95", "success_rate",
 ]  # fmt: skip
+Language = Literal["korean", "english", "mixed"]
 MIN_VOLUME_BYTES = 64 * 1024
 
 
@@ -206,7 +207,7 @@ class Expected(Record):
 
 
 class Acceptance(Record):
-    """The acceptance run: a closed-loop sweep, and what it must show."""
+    """The acceptance run: a sweep over concurrency, and what it must show."""
 
     concurrency: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = Field(
         (1, 8),
@@ -228,12 +229,50 @@ class Acceptance(Record):
     request_timeout_s: float = Field(
         600, gt=0, le=7 * 86400, description="A request that takes longer failed."
     )
+    api: Literal["chat", "completions"] = Field(
+        "chat", description="`chat` (through the model's template) or `completions` (plain text)."
+    )
+    language: Language = Field("mixed", description="Words of the prompts: korean, english, mixed.")
+    arrivals: Literal["closed", "poisson"] = Field(
+        "closed",
+        description="`closed`: each user sends when the last answer ended. `poisson`: requests come at"
+        " `rate` whoever waits, `concurrency` is the most in flight, and times count from when a request"
+        " was due.",
+    )
+    rate: float | None = Field(
+        None, gt=0, le=100_000, description="Requests a second, for `arrivals: poisson`."
+    )
+    think_time_s: float = Field(
+        0,
+        ge=0,
+        le=86400,
+        description="Mean pause of a user after an answer, for `arrivals: closed`.",
+    )
+    ramp_s: float | None = Field(
+        None,
+        ge=0,
+        le=86400,
+        description="Over so long users start, or the rate rises. Half a request and at most 2 s when"
+        " left out, and with `poisson` not at all.",
+    )
     slo: Slo | None = Field(None, description="Service-level objective, judged at every level.")
     expected: tuple[Expected, ...] = Field((), max_length=1000, description="Expected ranges.")
 
     def requests_at(self, concurrency: int) -> int:
         """Measured requests at a level: in fewer waves the level would hardly ever be full."""
         return max(self.requests, 5 * concurrency)
+
+    @model_validator(mode="after")
+    def _arrivals_fit(self) -> "Acceptance":
+        if self.arrivals == "poisson" and self.rate is None:
+            raise ValueError("arrivals: poisson needs a rate (requests a second)")
+        if self.arrivals == "closed" and self.rate is not None:
+            raise ValueError("a rate is for arrivals: poisson; in closed loop the engine sets it")
+        if self.arrivals == "poisson" and self.think_time_s:
+            raise ValueError(
+                "think_time_s is for arrivals: closed; poisson arrivals wait for nobody"
+            )
+        return self
 
     @model_validator(mode="after")
     def _levels_exist(self) -> "Acceptance":

@@ -15,6 +15,7 @@ VERDICT = {
     Verdict.PASS: ("합격", "PASS"),
     Verdict.FAIL: ("불합격", "FAIL"),
     Verdict.INCONCLUSIVE: ("판정 보류", "INCONCLUSIVE"),
+    Verdict.NOT_COMPARABLE: ("비교 불가", "NOT COMPARABLE"),
 }
 MEANING = {
     Verdict.PASS: (
@@ -28,6 +29,10 @@ MEANING = {
     Verdict.INCONCLUSIVE: (
         "측정 결과만으로는 합격 여부를 판단할 수 없습니다. 아래 사유를 조치한 뒤 다시 측정하십시오.",
         "The measurement does not decide; act on the reasons below and measure again.",
+    ),
+    Verdict.NOT_COMPARABLE: (
+        "측정 자체가 유효하지 않아 수치를 비교할 수 없습니다. 아래 원인을 없앤 뒤 다시 측정하십시오.",
+        "The measurement itself is not sound; remove the cause below and measure again.",
     ),
 }
 DEFINITIONS = (
