@@ -6,7 +6,7 @@ Each port promises one error type from `bundler.errors`; adapters translate what
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -334,11 +334,7 @@ class EngineAdapter(Protocol):
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One completion. `ignore_eos` asks the engine for exactly `max_tokens`.
-
-    `api` is `chat` (the prompt is a user's message, put into the model's template) or `completions`
-    (the prompt as it is).
-    """
+    """One completion. `ignore_eos` asks for exactly `max_tokens`, `api` completions for plain text."""
 
     model: str
     prompt: str
@@ -350,12 +346,7 @@ class ChatRequest:
 
 
 class Delta(NamedTuple):
-    """One event of a streamed answer; `at` is monotonic seconds at its arrival.
-
-    `text` holds content, reasoning and arguments of tool calls alike, `reasoning` says that it was
-    reasoning only. Counts are those of the whole answer so far; `cached_tokens` are prompt tokens that
-    came from a prefix cache.
-    """
+    """One event of a streamed answer; `at` is monotonic seconds at its arrival, counts are so far."""
 
     at: float
     text: str = ""
@@ -370,10 +361,7 @@ class ChatSession(Protocol):
     """Any number of streams to one engine."""
 
     async def listen(self, request: ChatRequest, take: Callable[[Delta], None]) -> bool:
-        """Stream one completion into `take`, called as bytes arrive; whether the stream was ended properly.
-
-        Raises `EngineError` on any failure or timeout.
-        """
+        """Stream one completion into `take` as it arrives; whether `[DONE]` came. Raises `EngineError`."""
 
     async def page(self, path: str) -> str:
         """What an address of the engine answers with 200; empty when it does not. Never raises."""
@@ -394,18 +382,8 @@ class ChatClient(Protocol):
     def complete(self, url: str, request: ChatRequest) -> str:
         """One whole completion, not streamed; an answer without text is an `EngineError`."""
 
-    def session(self, url: str) -> AbstractAsyncSession:
+    def session(self, url: str) -> AbstractAsyncContextManager[ChatSession]:
         """A session to measure with."""
-
-
-class AbstractAsyncSession(Protocol):
-    """`async with` gives a `ChatSession`."""
-
-    async def __aenter__(self) -> ChatSession:
-        """Open."""
-
-    async def __aexit__(self, *exc: object) -> None:
-        """Close."""
 
 
 class ReportWriter(Protocol):

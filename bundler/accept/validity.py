@@ -230,7 +230,8 @@ def _load(plan: Acceptance, level: LevelMetrics) -> Iterator[Gate]:
             yield _gate(level, _LOAD, "", told, "no steady part to tell by", known=False)
             return
     else:
-        share, load, of = STEADY_LOAD, steady, wanted
+        # Pauses are drawn by chance, so what they should come to is met only about.
+        share, load, of = WHOLE_LOAD if plan.think_time_s else STEADY_LOAD, steady, wanted
     reason = ""
     if load < share * of:
         reason = f"only {load:.1f} of {of:.4g} requests were in flight on average"

@@ -113,7 +113,7 @@ class KnownServer:
             f"# TYPE {name} counter\n{name}{label} {value!r}\n"
             for name, value in (
                 ("vllm:time_to_first_token_seconds_sum", sum(first)),
-                ("vllm:time_to_first_token_seconds_count", float(len(first) + self.plan.others * (len(first) > 8))),
+                ("vllm:time_to_first_token_seconds_count", float(len(first) + self.plan.others * (len(first) > 7))),
                 ("vllm:prefix_cache_queries_total", self.queries),
                 ("vllm:prefix_cache_hits_total", self.hits),
                 ("vllm:num_requests_running", float(self.running)),
@@ -134,6 +134,8 @@ class KnownServer:
             page(writer, '{"error": {"message": "boom"}}', "500 Internal Server Error")
             return
         prompt = asked["prompt"] if "prompt" in asked else asked["messages"][0]["content"]
+        if not isinstance(prompt, str):
+            prompt = "".join(part["text"] for part in prompt)
         words = 12 + 2 * (len(prompt.split()) - 1)
         self.queries += words
         self.hits += plan.cached_share * words
@@ -156,13 +158,14 @@ class KnownServer:
         slow = 3.0 if one.number <= plan.slow_until else 1.0
         wait = plan.ttft_s * slow + plan.late_s * hits(plan.late_every, one.number)
         if plan.unsettled:
-            wait += 0.03 * one.number
+            wait += 0.02 * one.number
         for place in range(plan.progress_chunks):
             share = (place + 0.5) / plan.progress_chunks
             await until(one.received + wait * share)
             progress = {"total": words, "processed": int(words * share)}
             event(writer, chunk({"role": "assistant", "content": None}, prompt_progress=progress))
-        total = asked["max_tokens"] - 3 * hits(plan.short_every, one.number)
+        wanted = asked.get("max_tokens") or asked["max_completion_tokens"]
+        total = wanted - 3 * hits(plan.short_every, one.number)
         counted = {"prompt_tokens": words, "completion_tokens": 0}
         told = plan.continuous and asked["stream_options"].get("continuous_usage_stats")
         due, made, place = one.received + wait, 0, 0
