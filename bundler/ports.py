@@ -6,10 +6,10 @@ Each port promises one error type from `bundler.errors`; adapters translate what
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from bundler.domain.launching import Advice as Advice
 from bundler.domain.launching import Install as Install
@@ -287,7 +287,7 @@ class EngineAdapter(Protocol):
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One chat completion. `ignore_eos` asks the engine for exactly `max_tokens`."""
+    """One completion. `ignore_eos` asks for exactly `max_tokens`, `api` completions for plain text."""
 
     model: str
     prompt: str
@@ -295,11 +295,11 @@ class ChatRequest:
     timeout_s: float
     temperature: float = 0.0
     ignore_eos: bool = True
+    api: Literal["chat", "completions"] = "chat"
 
 
-@dataclass(frozen=True)
-class Delta:
-    """One event of a streamed answer; `at` is monotonic seconds at its arrival."""
+class Delta(NamedTuple):
+    """One event of a streamed answer; `at` is monotonic seconds at its arrival, counts are so far."""
 
     at: float
     text: str = ""
@@ -307,13 +307,20 @@ class Delta:
     finish_reason: str = ""
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = None
 
 
 class ChatSession(Protocol):
-    """A connection pool to one engine."""
+    """Any number of streams to one engine."""
+
+    async def listen(self, request: ChatRequest, take: Callable[[Delta], None]) -> bool:
+        """Stream one completion into `take` as it arrives; whether `[DONE]` came. Raises `EngineError`."""
+
+    async def page(self, path: str) -> str:
+        """What an address of the engine answers with 200; empty when it does not. Never raises."""
 
     def stream(self, request: ChatRequest) -> AsyncIterator[Delta]:
-        """Stream one completion. Raises `EngineError` on any failure or timeout."""
+        """The same for `async for`. Raises `EngineError` on any failure or timeout."""
 
 
 class ChatClient(Protocol):
@@ -328,18 +335,8 @@ class ChatClient(Protocol):
     def complete(self, url: str, request: ChatRequest) -> str:
         """One whole completion, not streamed; an answer without text is an `EngineError`."""
 
-    def session(self, url: str) -> AbstractAsyncSession:
+    def session(self, url: str) -> AbstractAsyncContextManager[ChatSession]:
         """A session to measure with."""
-
-
-class AbstractAsyncSession(Protocol):
-    """`async with` gives a `ChatSession`."""
-
-    async def __aenter__(self) -> ChatSession:
-        """Open."""
-
-    async def __aexit__(self, *exc: object) -> None:
-        """Close."""
 
 
 class ReportWriter(Protocol):

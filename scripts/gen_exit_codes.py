@@ -22,7 +22,7 @@ def render() -> str:
         (errors.EXIT_FAIL, "result, not an error: verdict FAIL", "`airbundle report`"),
         (
             errors.EXIT_INCONCLUSIVE,
-            "result, not an error: verdict INCONCLUSIVE",
+            "result, not an error: verdict INCONCLUSIVE or NOT COMPARABLE",
             "`airbundle report`",
         ),
         (

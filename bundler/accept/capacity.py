@@ -96,7 +96,7 @@ class Finder:
             run = asyncio.run(self._within(level, left_s))
         except asyncio.TimeoutError:
             return False
-        metrics = level_metrics(self.state.service, concurrency, run, plan.slo)
+        metrics = level_metrics(self.state.service, concurrency, run, plan)
         samples = {sample_key(self.state.service, concurrency): run.samples}
         checks, _ = judge(plan, [metrics], samples)
         trial = Trial(metrics=metrics, verdict=overall(checks), checks=checks, samples=run.samples)

@@ -1,9 +1,8 @@
 """Figures to verdicts. Pure: the same record always gives the same judgement.
 
-A level whose measurement is not what was asked for (no token counts, answers of another length, too few
-requests in flight) proves nothing, so its checks become INCONCLUSIVE with the reason. What stands is what
-a better measurement could not excuse: requests that were not answered, and limits missed under less load
-than was asked for.
+A level whose measurement fails a gate of `validity` proves nothing, so its checks become NOT COMPARABLE with
+the reason. What stands is what a better measurement could not excuse: requests that were not answered, and
+limits missed although the flaw made them easier to meet.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from bundler.accept.load import UNSENT
 from bundler.accept.objective import judge_objective
 from bundler.accept.statistics import P99_NEEDS
+from bundler.accept.validity import excused, level_gates, only_slower
 from bundler.domain.facts import LevelMetrics, RequestSample
 from bundler.domain.spec import Acceptance, Expected, Slo
-from bundler.domain.verdict import Check, Verdict
+from bundler.domain.verdict import Check, Gate, Verdict
 
-LEAST_LOAD = 0.8
-_REQUESTS_PER_WORKER = 5
 _THROUGHPUT = "output_tokens_per_s"
 _PROMPT_TOLERANCE = 0.25
 
@@ -35,6 +33,7 @@ def judge(
     levels: Sequence[LevelMetrics],
     samples: Samples,
     known: Mapping[str, Sequence[Check]] | None = None,
+    gates: Mapping[str, Sequence[Gate]] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[str, ...]]:
     """Every check of every level, and warnings that judge nothing.
 
@@ -43,14 +42,16 @@ def judge(
         levels: what was measured.
         samples: the requests of each level, by `sample_key`.
         known: checks against profiles, by the same key; they too decide nothing where a level is in doubt.
+        gates: whether each level is sound, by the same key; those of the level's own record when None.
     """
     checks: list[Check] = []
     warnings: list[str] = []
     for level in levels:
         key = sample_key(level.service, level.concurrency)
         requests = samples[key]
-        checks += _level_checks(plan, level, requests, (known or {}).get(key, ()))
-        warnings += _level_warnings(plan, level, requests)
+        asked = level_gates(plan, level, requests) if gates is None else gates[key]
+        checks += _level_checks(plan, level, requests, (known or {}).get(key, ()), asked)
+        warnings += _level_warnings(plan, level, requests, asked)
     return tuple(checks), tuple(warnings)
 
 
@@ -59,6 +60,7 @@ def _level_checks(
     level: LevelMetrics,
     samples: Sequence[RequestSample],
     known: Sequence[Check],
+    gates: Sequence[Gate],
 ) -> list[Check]:
     ranges = [item for item in plan.expected if _is_for(item, level)]
     answered = _answered(plan.slo, ranges, level)
@@ -66,31 +68,33 @@ def _level_checks(
     if plan.slo:
         figures.insert(0, judge_objective(plan.slo, level, samples))
     checks = [answered, *figures, *known]
-    doubt = _miscounted(plan, samples)
-    if doubt:
-        # Whether requests were answered at all needs no count of tokens.
-        return [c if c is answered and _failed(c) else _inconclusive(c, doubt) for c in checks]
-    doubt = _underloaded(level)
-    if doubt:
-        return [c if _failed_anyhow(c) else _inconclusive(c, doubt) for c in checks]
-    return checks
+    failed = [gate for gate in gates if gate.state == "failed"]
+    if not failed:
+        return checks
+    doubt = failed[0].reason
+    # Whether requests were answered at all needs no sound figures.
+    return [
+        c if (c is answered and _failed(c)) or _stands(c, failed) else _doubtful(c, doubt)
+        for c in checks
+    ]
+
+
+def _stands(check: Check, failed: Sequence[Gate]) -> bool:
+    if check.verdict is Verdict.PASS:
+        return only_slower(failed)
+    return _failed(check) and not excused(check.what, failed)
 
 
 def _failed(check: Check) -> bool:
     return check.verdict is Verdict.FAIL
 
 
-def _failed_anyhow(check: Check) -> bool:
-    """Whether a check failed and more load could not mend it: only throughput rises with load."""
-    return _failed(check) and _THROUGHPUT not in check.what
-
-
 def _is_for(item: Expected, level: LevelMetrics) -> bool:
     return item.concurrency == level.concurrency and item.service in (None, level.service)
 
 
-def _inconclusive(check: Check, reason: str) -> Check:
-    return check.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "reason": reason})
+def _doubtful(check: Check, reason: str) -> Check:
+    return check.model_copy(update={"verdict": Verdict.NOT_COMPARABLE, "reason": reason})
 
 
 def _check(
@@ -167,40 +171,17 @@ def metric_value(level: LevelMetrics, metric: str) -> float | None:
     return value
 
 
-def _miscounted(plan: Acceptance, samples: Sequence[RequestSample]) -> str:
-    """Why the answers are not what was asked for; empty when they are, or when there are none."""
-    good = [sample for sample in samples if sample.ok]
-    uncounted = sum(not (sample.output_tokens or sample.input_tokens) for sample in good)
-    if uncounted:
-        return f"{uncounted} of {len(good)} answers came without token counts (usage)"
-    other = [s.output_tokens for s in good if s.output_tokens != plan.output_tokens]
-    if other:
-        return (
-            f"{len(other)} of {len(good)} answers were not of {plan.output_tokens} output tokens"
-            f" ({min(other)} to {max(other)}): the engine does not honour ignore_eos"
-        )
-    return ""
-
-
-def _underloaded(level: LevelMetrics) -> str:
-    """Why the level's load is not what was asked for; empty when it is, or when nothing succeeded."""
-    if not level.succeeded or level.achieved_concurrency >= LEAST_LOAD * level.concurrency:
-        return ""
-    reason = (
-        f"only {level.achieved_concurrency:.1f} of {level.concurrency} requests"
-        " were in flight on average"
-    )
-    enough = _REQUESTS_PER_WORKER * level.concurrency
-    if level.requests < enough:
-        reason += f"; raise acceptance.requests to {enough}"
-    return reason
-
-
 def _level_warnings(
-    plan: Acceptance, level: LevelMetrics, samples: Sequence[RequestSample]
+    plan: Acceptance,
+    level: LevelMetrics,
+    samples: Sequence[RequestSample],
+    gates: Sequence[Gate],
 ) -> list[str]:
     where = f"{level.service}, concurrency {level.concurrency}"
+    flaws = [gate for gate in gates if gate.state == "failed"]
     warnings = []
+    if flaws and only_slower(flaws):
+        warnings.append(f"{where}: {flaws[0].reason}; figures are worse than the engine's own")
     if 0 < level.succeeded < P99_NEEDS:
         warnings.append(
             f"{where}: {level.succeeded} requests say nothing of p99, which needs {P99_NEEDS}"

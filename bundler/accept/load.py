@@ -1,27 +1,32 @@
-"""Closed-loop load: so many requests in flight, the next sent as soon as one ends.
+"""The load of one level: so many users, closed loop or arrivals at a rate.
 
 Every measured request becomes a sample; one that failed says so and is never left out. What the figures
-mean is for `metrics` and `judge`.
+mean is for `metrics`, `validity` and `judge`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
+from bundler.accept.arrivals import due_times, think_times
+from bundler.accept.measuring import measure
 from bundler.accept.prompts import Length, calibrated, corrected, probe_words, prompt
 from bundler.accept.statistics import quantile
-from bundler.domain.facts import RequestSample
+from bundler.accept.watching import watching
+from bundler.domain.facts import RequestSample, ServerWindow
 from bundler.domain.spec import Acceptance
-from bundler.errors import EngineError
-from bundler.ports import ChatRequest, ChatSession, Clock, Delta, Progress, Task
+from bundler.ports import ChatRequest, ChatSession, Clock, Progress, Task
 
 # The first requests of a shape compile kernels and fill pools; they would be measured as latency.
 _LEAST_WARM_UP = 4
 _MOST_WARM_UP = 256
 _LONGEST_STAGGER_S = 2.0
+# Waves beyond the first two, for an engine that has not settled after these.
+_MORE_WAVES = 4
+# Two waves agree within a tenth or within what a clock tick moves.
+SETTLED, SETTLED_MS = 0.10, 5.0
 # An engine that never answered and let so many requests time out hangs; more would cost as long each.
 _MOST_FIRST_TIME_OUTS = 2
 # Clocks differ a little: a request that failed after this share of its time-out has timed out.
@@ -65,6 +70,10 @@ class LevelRun:
 
     samples: tuple[RequestSample, ...]
     duration_s: float
+    lag_ms_p99: float | None = None
+    server: ServerWindow | None = None
+    warm_up_ttft_ms: tuple[float, ...] = ()
+    template_tokens: float | None = None
 
 
 @dataclass
@@ -76,24 +85,36 @@ class _Loop:
     clock: Clock
     task: Task
     length: Length = field(default_factory=Length)
+    waves: list[float] = field(default_factory=list)
     answered: bool = False
     failed_in_a_row: int = 0
     timed_out_in_a_row: int = 0
     last_error: str = ""
     sent: int = 0
 
-    async def one(self, began: float, words: int | None = None) -> RequestSample:
-        """Send one request and measure it."""
+    @property
+    def seed(self) -> str:
+        """What this level's prompts and schedule are made from."""
+        return f"{self.level.salt}/{self.level.model}/{self.level.concurrency}"
+
+    def request(self, words: int | None = None) -> ChatRequest:
+        """A request unlike every other."""
         plan = self.level.plan
         self.sent += 1
-        seed = f"{self.level.salt}/{self.level.model}/{self.level.concurrency}/{self.sent}"
-        request = ChatRequest(
+        words = words or self.length.words(plan.input_tokens)
+        return ChatRequest(
             model=self.level.model,
-            prompt=prompt(seed, words or self.length.words(plan.input_tokens)),
+            prompt=prompt(f"{self.seed}/{self.sent}", words, plan.language),
             max_tokens=plan.output_tokens,
             timeout_s=plan.request_timeout_s,
+            api=plan.api,
         )
-        sample = await _measure(self.session, request, self.clock, began)
+
+    async def one(
+        self, request: ChatRequest, began: float, due: float | None = None
+    ) -> RequestSample:
+        """Send one request and measure it."""
+        sample = await measure(self.session, request, self.clock, began, due)
         self._note(sample)
         self.task.advance(1)
         return sample
@@ -142,31 +163,69 @@ async def run_level(
 
 
 async def _warm_up(loop: _Loop) -> float:
-    """Send the unmeasured requests; gives the seconds over which to spread the measured start."""
+    """Send the unmeasured requests; gives the seconds over which to spread the measured start.
+
+    After two probes of the prompt's length, waves of the real shape until the engine has settled.
+    """
     began = loop.clock.monotonic()
     counted: list[tuple[int, int]] = []
     for words in probe_words(loop.level.plan.input_tokens):
-        counted.append((words, (await loop.one(began, words)).input_tokens))
+        sample = await loop.one(loop.request(words), began)
+        counted.append((words, sample.input_tokens))
         if loop.gone:
             return 0.0
     few, many = counted
     loop.length = calibrated(few, many)
     words = loop.length.words(loop.level.plan.input_tokens)
-    samples = await _workers(loop, loop.level.warm_up - 2, began, 0.0)
-    tokens = quantile([sample.input_tokens for sample in samples if sample.input_tokens], 0.5)
+    left = loop.level.warm_up - 2
+    first = await _wave(loop, left - left // 2, began)
+    tokens = quantile([sample.input_tokens for sample in first if sample.input_tokens], 0.5)
     if tokens:
         loop.length = corrected(loop.length, words, tokens)
-    times = [sample.e2e_ms for sample in samples if sample.ok]
+    last = await _wave(loop, left // 2, began) or first
+    for _ in range(_MORE_WAVES):
+        if loop.gone or settled(loop.waves):
+            break
+        last = await _wave(loop, max(loop.level.concurrency, _LEAST_WARM_UP // 2), began)
+    times = [sample.e2e_ms for sample in last if sample.ok]
     # Half a request's time: enough to part the waves, too little to leave the level unfilled.
     return min(_LONGEST_STAGGER_S, (quantile(times, 0.5) or 0.0) / 2000)
 
 
+def settled(waves: Sequence[float]) -> bool:
+    """Whether the last two waves' medians agree; also when there are no two to compare."""
+    if len(waves) < 2:
+        return True
+    before, last = waves[-2:]
+    return abs(last - before) <= max(SETTLED * before, SETTLED_MS)
+
+
+async def _wave(loop: _Loop, count: int, began: float) -> list[RequestSample]:
+    """So many requests that start together."""
+    if loop.gone or not count:
+        return []
+    samples = await _workers(loop, iter([None] * count), count, began, 0.0)
+    times = [sample.ttft_ms for sample in samples if sample.ok and sample.ttft_ms is not None]
+    median = quantile(times, 0.5)
+    if median is not None:
+        loop.waves.append(round(median, 4))
+    return samples
+
+
 async def _measured(loop: _Loop, stagger_s: float) -> LevelRun:
-    began = loop.clock.monotonic()
-    # An engine that failed the warm-up but quickly is asked once more by each worker: it may be back.
-    samples = [] if loop.hangs else await _workers(loop, loop.level.requests, began, stagger_s)
-    duration_s = loop.clock.monotonic() - began
-    unsent = loop.level.requests - len(samples)
+    plan, count = loop.level.plan, loop.level.requests
+    if plan.ramp_s is not None:
+        stagger_s = plan.ramp_s
+    samples: list[RequestSample] = []
+    async with watching(loop.session) as watch:
+        began = loop.clock.monotonic()
+        # An engine that failed the warm-up but quickly is asked once more by each worker: it may be back.
+        if not loop.hangs:
+            due = due_times(plan, count, loop.seed)
+            spread_s = stagger_s if plan.arrivals == "closed" else 0.0
+            samples = await _workers(loop, due, count, began, spread_s, think=True)
+        duration_s = loop.clock.monotonic() - began
+    unsent = count - len(samples)
     times = f"{loop.failed_in_a_row} failure{'s' if loop.failed_in_a_row > 1 else ''} in a row"
     error = f"{UNSENT} after {times}: {loop.last_error}"
     rest = [
@@ -174,15 +233,26 @@ async def _measured(loop: _Loop, stagger_s: float) -> LevelRun:
         for _ in range(unsent)
     ]
     samples.sort(key=lambda sample: sample.started_s)
-    return LevelRun((*samples, *rest), duration_s)
+    return LevelRun(
+        samples=(*samples, *rest),
+        duration_s=duration_s,
+        lag_ms_p99=watch.lag_ms_p99,
+        server=watch.server,
+        warm_up_ttft_ms=tuple(loop.waves),
+        template_tokens=loop.length.fixed or None,
+    )
 
 
-async def _workers(loop: _Loop, count: int, began: float, stagger_s: float) -> list[RequestSample]:
+async def _workers(
+    loop: _Loop, due: Iterator[float | None], count: int, began: float, stagger_s: float,
+    *, think: bool = False,
+) -> list[RequestSample]:  # fmt: skip
     """Let the level's workers send `count` requests; fewer when the engine is gone."""
-    numbers = iter(range(count))
     workers = min(loop.level.concurrency, count)
     tasks = [
-        asyncio.ensure_future(_work(loop, numbers, began, stagger_s * place / workers))
+        asyncio.ensure_future(
+            _work(loop, due, began, stagger_s * place / workers, f"{place}" if think else "")
+        )
         for place in range(workers)
     ]
     try:
@@ -195,74 +265,25 @@ async def _workers(loop: _Loop, count: int, began: float, stagger_s: float) -> l
 
 
 async def _work(
-    loop: _Loop, numbers: Iterator[int], began: float, wait_s: float
+    loop: _Loop, due: Iterator[float | None], began: float, wait_s: float, thinker: str
 ) -> list[RequestSample]:
-    """One worker: after `wait_s` its first request, then each as the last has ended."""
+    """One worker: after `wait_s` its first request, then the next that is due, until none is left.
+
+    In open loop a request that is due while every worker is busy is sent late, and its times count from
+    when it was due.
+    """
+    pauses = think_times(loop.level.plan, f"{loop.seed}/{thinker}") if thinker else None
     if wait_s:
         await asyncio.sleep(wait_s)
     samples: list[RequestSample] = []
-    for _ in numbers:
-        samples.append(await loop.one(began))
+    for at_s in due:
+        if samples and pauses is not None and (pause := next(pauses)):
+            await asyncio.sleep(pause)
+        request = loop.request()  # made before it is due: a long prompt takes time
+        at = None if at_s is None else began + at_s
+        if at is not None and (early := at - loop.clock.monotonic()) > 0:
+            await asyncio.sleep(early)
+        samples.append(await loop.one(request, began, at))
         if loop.gone:
             break
     return samples
-
-
-@dataclass
-class _Answer:
-    """What has arrived of one answer."""
-
-    arrivals: list[float] = field(default_factory=list)
-    finish_reason: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-    def take(self, delta: Delta) -> None:
-        """Note one event."""
-        if delta.text:
-            self.arrivals.append(delta.at)
-        self.finish_reason = delta.finish_reason or self.finish_reason
-        self.input_tokens = delta.input_tokens or self.input_tokens
-        self.output_tokens = delta.output_tokens or self.output_tokens
-
-
-async def _measure(
-    session: ChatSession, request: ChatRequest, clock: Clock, began: float
-) -> RequestSample:
-    answer = _Answer()
-    error = ""
-    start = clock.monotonic()
-    try:
-        async for delta in session.stream(request):
-            answer.take(delta)
-    except EngineError as cause:
-        error = str(cause)
-    if not error and not answer.arrivals:
-        error = f"an answer without text ({answer.output_tokens} output tokens by usage)"
-    return _sample(answer, error, start - began, start, clock.monotonic())
-
-
-def _sample(
-    answer: _Answer, error: str, started_s: float, start: float, now: float
-) -> RequestSample:
-    at = answer.arrivals
-    tpot = None
-    if not error and answer.output_tokens > 1:
-        tpot = _ms(at[-1] - at[0]) / (answer.output_tokens - 1)
-    return RequestSample(
-        ok=not error,
-        error=error,
-        started_s=round(started_s, 6),
-        ttft_ms=_ms(at[0] - start) if at else None,
-        tpot_ms=None if tpot is None else round(tpot, 4),
-        e2e_ms=_ms((now if error else at[-1]) - start),
-        itl_ms=tuple(_ms(later - sooner) for sooner, later in pairwise(at)),
-        input_tokens=answer.input_tokens,
-        output_tokens=answer.output_tokens,
-        finish_reason=answer.finish_reason,
-    )
-
-
-def _ms(seconds: float) -> float:
-    """Milliseconds to a tenth of a microsecond: finer is noise and makes records long."""
-    return round(seconds * 1000, 4)

@@ -14,12 +14,14 @@ from bundler.accept.load import Level, LevelRun, run_level
 from bundler.accept.metrics import level_metrics
 from bundler.accept.ranges import compare_level, nothing_known
 from bundler.accept.telemetry import Sampler, Watch
+from bundler.accept.validity import gpu_gate, level_gates
 from bundler.domain.correctness import CorrectnessResult
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, RequestSample, ServiceState
 from bundler.domain.manifest import ShippedModel, VerifiedManifest
 from bundler.domain.profile import Profile
 from bundler.domain.spec import Service
-from bundler.domain.verdict import overall
+from bundler.domain.telemetry import Telemetry
+from bundler.domain.verdict import Gate, overall
 from bundler.ports import ChatClient, Clock, Progress
 
 UNSIGNED = "the bundle is UNSIGNED: nobody vouches for what was measured"
@@ -77,9 +79,7 @@ def accept(
                 level = Level(state.service, concurrency, manifest.acceptance, salt, failed)
                 with sampler.span(state.service, f"x{concurrency}"):
                     run = asyncio.run(one_level(state.url, level, chat, clock, progress))
-                levels.append(
-                    level_metrics(state.service, concurrency, run, manifest.acceptance.slo)
-                )
+                levels.append(level_metrics(state.service, concurrency, run, manifest.acceptance))
                 samples[sample_key(state.service, concurrency)] = run.samples
                 failed = not levels[-1].succeeded
                 progress.note(_line(levels[-1]))
@@ -99,7 +99,13 @@ def accept(
         if line := nothing_known(profiles, fingerprint):
             progress.note(line)
     known = {key: one.checks for key, one in ranged.items()}
-    checks, warnings = judge(manifest.acceptance, levels, samples, known)
+    telemetry = sampler.telemetry()
+    gates = {
+        key: (*level_gates(manifest.acceptance, level, samples[key]), *_gpu_gates(level, telemetry))
+        for level in levels
+        for key in [sample_key(level.service, level.concurrency)]
+    }
+    checks, warnings = judge(manifest.acceptance, levels, samples, known, gates)
     right, doubts = judge_correctness(probed)
     checks = (*judge_kernels(asked, states), *right, *checks)
     warnings = (*doubts, *warnings, *(line for one in ranged.values() for line in one.warnings))
@@ -119,14 +125,28 @@ def accept(
         ended=clock.now(),
         levels=tuple(levels),
         samples=samples,
+        gates=tuple(gate for several in gates.values() for gate in several),
         checks=checks,
         verdict=overall(checks),
         warnings=warnings if verified.signed else (UNSIGNED, *warnings),
         correctness=tuple(probed),
-        telemetry=sampler.telemetry(),
+        telemetry=telemetry,
         fingerprints=prints,
         comparisons=tuple(found for one in ranged.values() for found in one.comparisons),
     )
+
+
+def _gpu_gates(level: LevelMetrics, telemetry: Telemetry) -> tuple[Gate, ...]:
+    """Whether the GPUs were sound during a level; none where nobody looked."""
+    during = [
+        (span.began_s, span.ended_s)
+        for span in telemetry.spans
+        if (span.service, span.what) == (level.service, f"x{level.concurrency}")
+    ]
+    if not level.succeeded or not telemetry.gpus or not during:
+        return ()
+    seen = [one for one in telemetry.gpus if any(a <= one.t_s <= b for a, b in during)]
+    return (gpu_gate(level, seen),)
 
 
 async def one_level(

@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from bundler.domain.spec import Language
+
 _KOREAN = (
     "오늘 회의 자료 점검 서버 설치 결과 보고서 작성 요청 업무 절차 확인 보안 망분리 담당자 승인 일정 변경 사항"
     " 정리 데이터 분석 모델 응답 시간 측정 기준 운영 환경 구성 장비 교체 계획 검토 의견 회신 바랍니다 다음 주"
@@ -20,7 +22,7 @@ _ENGLISH = (
     " about it before the next release because a slow reply costs time while a wrong one costs trust so we"
     " measure both under the same load with the same settings on every machine that will carry the service"
 )
-_LANGUAGES = (_KOREAN.split(), _ENGLISH.split())
+_LANGUAGES: dict[str, list[str]] = {"korean": _KOREAN.split(), "english": _ENGLISH.split()}
 # Before the first answer: between English (about 1.3 tokens a word) and Korean (about 3).
 _GUESS_TOKENS_PER_WORD = 2.0
 _LEAST_TOKENS_PER_WORD = 0.2
@@ -62,9 +64,14 @@ def corrected(length: Length, words: int, tokens: float) -> Length:
     return Length(length.per_word, tokens - length.per_word * words)
 
 
-def prompt(seed: str, words: int) -> str:
+def prompt(seed: str, words: int, language: Language = "mixed") -> str:
     """A nonce and `words` words; the same seed gives the same prompt."""
     chance = random.Random(seed)  # noqa: S311 - filler text, no secret
     nonce = f"{chance.getrandbits(40):010x}"
+    if language != "mixed":
+        return " ".join([nonce, *chance.choices(_LANGUAGES[language], k=words)])
     # The languages take turns: their words differ so much in tokens that a random mix would vary a lot.
-    return " ".join([nonce, *(chance.choice(_LANGUAGES[place % 2]) for place in range(words))])
+    said = [nonce] + [""] * words
+    said[1::2] = chance.choices(_LANGUAGES["korean"], k=(words + 1) // 2)
+    said[2::2] = chance.choices(_LANGUAGES["english"], k=words // 2)
+    return " ".join(said)

@@ -73,7 +73,7 @@ def accept(
     With --find-max: search the highest number of users at once that the plan's SLO stands.
     With --ab: start, measure and stop two settings in turns, and say which one to keep.
 
-    Exit code 0: PASS, 10: FAIL, 11: INCONCLUSIVE.
+    Exit code 0: PASS, 10: FAIL, 11: INCONCLUSIVE or NOT COMPARABLE.
     """
     from bundler.deploy.releases import current_release
     from bundler.deploy.root import Root

@@ -19,11 +19,13 @@ EXIT = {
     Verdict.PASS: EXIT_OK,
     Verdict.FAIL: EXIT_FAIL,
     Verdict.INCONCLUSIVE: EXIT_INCONCLUSIVE,
+    Verdict.NOT_COMPARABLE: EXIT_INCONCLUSIVE,
 }
 STYLE = {
     Verdict.PASS: "bold green",
     Verdict.FAIL: "bold red",
     Verdict.INCONCLUSIVE: "bold yellow",
+    Verdict.NOT_COMPARABLE: "bold yellow",
 }
 
 
@@ -32,6 +34,7 @@ def as_json(record: AcceptanceRecord, path: Path) -> dict[str, Any]:
     return {
         "record": str(path),
         "verdict": record.verdict.value,
+        "gates": [gate.model_dump(mode="json") for gate in record.gates],
         "checks": [check.model_dump(mode="json") for check in record.checks],
         "comparisons": [found.model_dump(mode="json") for found in record.comparisons],
         "warnings": list(record.warnings),
@@ -66,6 +69,16 @@ def show(record: AcceptanceRecord, path: Path) -> None:
             for c in record.checks
         ],
     )
+    flawed = [gate for gate in record.gates if gate.state == "failed"]
+    if flawed:
+        table(
+            "why it is not comparable (docs/acceptance.md says what to do)",
+            ["gate", "service", "#users", "measured", "limit", "reason"],
+            [
+                [g.name, g.service, str(g.concurrency), g.measured, g.limit, g.reason]
+                for g in flawed
+            ],
+        )
     if record.comparisons:
         table(
             "beside known figures",

@@ -128,7 +128,10 @@ def upgrade(
     root: RootOption = None,
     timeout: TimeoutOption = 900,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Go back also when the judgement is INCONCLUSIVE.")
+        bool,
+        typer.Option(
+            "--strict", help="Go back also when the judgement is INCONCLUSIVE or NOT COMPARABLE."
+        ),
     ] = False,
     json: JsonOption = False,
     quiet: QuietOption = False,

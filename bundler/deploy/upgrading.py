@@ -64,7 +64,7 @@ class Changer:
             verified: the bundle to upgrade to.
             installer: makes its release.
             judge: measures the started services.
-            strict: go back also when the judgement is INCONCLUSIVE.
+            strict: go back also when the judgement is INCONCLUSIVE or NOT COMPARABLE.
 
         Raises:
             StateError: it is in use already, holds no service, or another upgrade was interrupted.
@@ -154,7 +154,9 @@ class Changer:
         except BaseException:
             self.tell(self._go_back(record).said)
             raise
-        if verdict is Verdict.FAIL or (strict and verdict is Verdict.INCONCLUSIVE):
+        if verdict is Verdict.FAIL or (
+            strict and verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_COMPARABLE)
+        ):
             back = self._go_back(record)
             said = f"{name}: {verdict.value}; {back.said}"
             return Outcome(back.current, back.serving, said, verdict, rolled_back=True)

@@ -8,7 +8,7 @@ from bundler.domain.record import Record
 from bundler.domain.running import Running
 from bundler.domain.spec import Acceptance, Service
 from bundler.domain.telemetry import Telemetry
-from bundler.domain.verdict import Check, Verdict
+from bundler.domain.verdict import Check, Gate, Verdict
 
 
 class ReleaseRecord(Record):
@@ -60,20 +60,38 @@ class ServiceState(Record):
 
 
 class RequestSample(Record):
-    """One measured request. Times in milliseconds from sending the request."""
+    """One measured request. Times in milliseconds from sending it; in open loop, from when it was due."""
 
     ok: bool
     error: str = ""
     started_s: float = Field(description="Seconds since the level began.")
-    ttft_ms: float | None = Field(None, description="First non-empty token delta.")
+    waited_ms: float = Field(
+        0.0, description="From when it was due to its sending, in open loop; part of TTFT and E2E."
+    )
+    ttft_ms: float | None = Field(None, description="First non-empty delta of any kind.")
+    ttfa_ms: float | None = Field(
+        None, description="First delta of the answer itself: content or a tool call, no reasoning."
+    )
     tpot_ms: float | None = Field(
-        None, description="(end - first token) / (output tokens - 1); excludes TTFT."
+        None,
+        description="(last token - first) / (output tokens - those of the first chunk, one when unknown);"
+        " excludes TTFT.",
     )
     e2e_ms: float = Field(description="Until the last token.")
-    itl_ms: tuple[float, ...] = Field((), description="Gaps between token deltas.")
+    itl_ms: tuple[float, ...] = Field(
+        (), description="Gaps between tokens, or between chunks: see `itl_per_token`."
+    )
+    itl_per_token: bool = Field(
+        False,
+        description="Whether each gap is one token's; otherwise they are gaps between chunks.",
+    )
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int | None = Field(
+        None, description="Prompt tokens that came from a prefix cache, where the engine says so."
+    )
     finish_reason: str = ""
+    done: bool = Field(True, description="Whether the stream ended with `[DONE]`.")
 
 
 class Quantiles(Record):
@@ -97,6 +115,22 @@ class Stretch(Record):
         None, description="Requests that met the plan's SLO; None without an SLO."
     )
     ttft: Quantiles
+
+
+_NO_QUANTILES = Quantiles(p50=None, p95=None, p99=None)
+
+
+class ServerWindow(Record):
+    """What the engine's own counters (`/metrics`) say of the measured part of a level."""
+
+    requests: int | None = Field(None, description="First tokens that it counted.")
+    ttft_ms_mean: float | None = Field(None, description="Mean of its own time to first token.")
+    prefix_queries: float | None = Field(None, description="Prompt tokens looked up in its cache.")
+    prefix_hits: float | None = Field(None, description="Prompt tokens found there.")
+    in_flight_mean: float | None = Field(
+        None, description="Requests running and waiting, mean of the looks in between."
+    )
+    polls: int = Field(0, description="Looks in between.")
 
 
 class LevelMetrics(Record):
@@ -124,6 +158,30 @@ class LevelMetrics(Record):
         description="The first wave: one request of each user, within two seconds at most. None at one user.",
     )
     steady: Stretch | None = Field(None, description="What came after the first wave.")
+    ttfa: Quantiles = Field(_NO_QUANTILES, description="Time to the first token of the answer.")
+    itl_per_token: bool = Field(
+        False, description="Whether `itl` is per token for every answer; otherwise: chunk gaps."
+    )
+    longest_gap_ms: float | None = Field(
+        None, description="Longest gap in any answer, as `itl` counts them."
+    )
+    steady_concurrency: float | None = Field(
+        None,
+        description="Mean requests in flight between the last user's start and the last sending.",
+    )
+    wanted_concurrency: float | None = Field(
+        None, description="What it would be without a flaw: `concurrency` less who is thinking."
+    )
+    client_lag_ms_p99: float | None = Field(
+        None, description="How late the client's event loop was."
+    )
+    warm_up_ttft_ms: tuple[float, ...] = Field(
+        (), description="Median TTFT of each wave of the warm-up."
+    )
+    template_tokens: float | None = Field(
+        None, description="Tokens of a prompt without words: template and nonce, as calibrated."
+    )
+    server: ServerWindow | None = None
 
 
 class AcceptanceRecord(Record):
@@ -146,6 +204,7 @@ class AcceptanceRecord(Record):
     samples: dict[str, tuple[RequestSample, ...]] = Field(
         description="`service@concurrency` -> the requests."
     )
+    gates: tuple[Gate, ...] = Field((), description="Whether the measurement is sound.")
     checks: tuple[Check, ...]
     verdict: Verdict
     warnings: tuple[str, ...] = ()

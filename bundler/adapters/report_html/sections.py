@@ -25,7 +25,7 @@ def verdict(record: AcceptanceRecord) -> str:
         "UNSIGNED bundle: neither origin nor integrity is vouched for. Do not approve it for production.",
     )
     return (
-        f'<section class="verdict {record.verdict.value}">'
+        f'<section class="verdict {record.verdict.name}">'
         f"<strong>{both(*VERDICT[record.verdict])}</strong>"
         f"<p>{both(*MEANING[record.verdict])}</p>"
         f'<p class="dim">{both(f"판정 항목 {total}건: {ko}", f"{total} checks: {en}")}</p>'
@@ -167,7 +167,7 @@ def checks(record: AcceptanceRecord) -> str:
 
 def _check_row(check: Check, names: tuple[tuple[str, str], ...], *, first: bool) -> str:
     cells = (
-        f'<span class="tag {check.verdict.value}">{both(*VERDICT[check.verdict])}</span>',
+        f'<span class="tag {check.verdict.name}">{both(*VERDICT[check.verdict])}</span>',
         escape(check.service),
         str(check.concurrency or "–"),
         said(check.what),

@@ -41,9 +41,9 @@ margin-top:14px}
 .verdict strong{display:block;font-size:34px;line-height:1.25}
 .verdict p{color:var(--ink);margin:4px 0 0}
 .verdict ul{margin:10px 0 0;padding-left:20px;color:var(--ink);font-size:14px}
-.PASS{color:var(--pass)}.FAIL{color:var(--fail)}.INCONCLUSIVE{color:var(--hold)}
+.PASS{color:var(--pass)}.FAIL{color:var(--fail)}.INCONCLUSIVE,.NOT_COMPARABLE{color:var(--hold)}
 .verdict.PASS{background:var(--passbg)}.verdict.FAIL{background:var(--failbg)}
-.verdict.INCONCLUSIVE{background:var(--holdbg)}
+.verdict.INCONCLUSIVE,.verdict.NOT_COMPARABLE{background:var(--holdbg)}
 .unsigned{margin:12px 0 0;padding:10px 16px;border-left:6px solid var(--fail);background:var(--failbg);
 color:var(--fail);font-weight:700}
 .red{color:var(--fail);font-weight:700}

@@ -16,6 +16,7 @@ VERDICT = {
     Verdict.PASS: ("합격", "PASS"),
     Verdict.FAIL: ("불합격", "FAIL"),
     Verdict.INCONCLUSIVE: ("판정 보류", "INCONCLUSIVE"),
+    Verdict.NOT_COMPARABLE: ("비교 불가", "NOT COMPARABLE"),
 }
 MEANING = {
     Verdict.PASS: (
@@ -30,17 +31,21 @@ MEANING = {
         "측정 결과만으로는 합격 여부를 판단할 수 없습니다. 아래 사유를 조치한 뒤 다시 측정하십시오.",
         "The measurement does not decide; act on the reasons below and measure again.",
     ),
+    Verdict.NOT_COMPARABLE: (
+        "측정 자체가 유효하지 않아 수치를 비교할 수 없습니다. 아래 원인을 없앤 뒤 다시 측정하십시오.",
+        "The measurement itself is not sound; remove the cause below and measure again.",
+    ),
 }
 DEFINITIONS = (
     ("TTFT", "첫 토큰 지연", "time to first token",
      "요청을 보낸 시점부터 내용이 있는 첫 토큰(추론 토큰 포함)을 받을 때까지의 시간. 역할만 담긴 빈 조각은 세지 않습니다.",
      "From sending the request to the first non-empty token, reasoning included. Role-only chunks do not count."),
     ("TPOT", "출력 토큰당 시간", "time per output token",
-     "(마지막 토큰 시각 − 첫 토큰 시각) ÷ (출력 토큰 수 − 1). TTFT는 포함하지 않습니다.",
-     "(last token − first token) ÷ (output tokens − 1); excludes TTFT."),
+     "(마지막 토큰 시각 − 첫 토큰 시각) ÷ (출력 토큰 수 − 첫 조각의 토큰 수, 모르면 1). TTFT는 포함하지 않습니다.",
+     "(last token − first token) ÷ (output tokens − those of the first chunk, one when unknown); excludes TTFT."),
     ("ITL", "토큰 간 지연", "inter-token latency",
-     "스트림으로 받은 조각 사이의 간격. 조각 하나에 토큰이 여러 개 담길 수 있으므로 보조 지표로만 봅니다.",
-     "Gaps between streamed chunks. A chunk may hold several tokens, so this is a secondary figure."),
+     "토큰 사이의 간격. 조각 하나에 토큰이 여러 개이면 간격을 토큰 수로 나눕니다. 엔진이 토큰 수를 알려 주지 않으면 조각 사이의 간격이므로 보조 지표로만 봅니다.",
+     "Gaps between tokens; a chunk of several tokens shares its gap between them. Where the engine does not say how many there were, these are gaps between chunks: a secondary figure."),
     ("E2E", "전체 응답 시간", "end-to-end latency",
      "요청을 보낸 시점부터 마지막 토큰을 받을 때까지의 시간.",
      "From sending the request to the last token."),
@@ -108,9 +113,29 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"(\d+) of (\d+) answers were not of (\d+) output tokens \((\d+) to (\d+)\):"
      r" the engine does not honour ignore_eos",
      r"응답 \2건 중 \1건의 출력 토큰 수가 요청한 \3개와 다름(\4~\5개): 엔진이 ignore_eos를 따르지 않음"),
-    (r"only (\S+) of (\d+) requests were in flight on average",
+    (r"(\d+) of (\d+) answers ended without \[DONE\]: something cuts the streams",
+     r"응답 \2건 중 \1건이 [DONE] 없이 끝남: 중간에서 스트림이 잘리고 있음"),
+    (r"this client was up to (\S+) ms late \(p99\) in reading what had arrived: its processors are busy",
+     r"측정 클라이언트가 도착한 데이터를 \1 ms(p99)까지 늦게 읽음: 클라이언트의 CPU가 부족함"),
+    (r"(\d+) % of the prompt tokens came from the prefix cache: TTFT measures that cache",
+     r"프롬프트 토큰의 \1%를 프리픽스 캐시에서 가져옴: TTFT가 캐시를 잰 값임"),
+    (r"the engine answered (\d+) requests while we sent (\d+): others use it",
+     r"보낸 요청은 \2건인데 엔진이 응답한 요청은 \1건임: 다른 사용자가 엔진을 쓰고 있음"),
+    (r"the engine answered (\d+) requests while we sent (\d+): its counters are not about our requests",
+     r"보낸 요청은 \2건인데 엔진이 센 요청은 \1건임: 이 시험의 요청을 센 값이 아님"),
+    (r"mean TTFT (\S+) ms there, (\S+) ms here: something between client and engine takes the time",
+     r"평균 TTFT가 엔진에서는 \1 ms, 클라이언트에서는 \2 ms임: 그 사이에서 지연이 생김"),
+    (r"(\S+) requests in flight there, (\S+) here: something between client and engine holds requests,"
+     r" or others use it",
+     r"처리 중인 요청이 엔진에서는 평균 \1건, 클라이언트에서는 \2건임: 중간에 대기열이 있거나 다른 사용자가 있음"),
+    (r"after (\d+) waves the engine had not settled",
+     r"워밍업을 \1회 했는데도 응답 시간이 안정되지 않음"),
+    (r"the first (\d+) requests took (\S+) ms at the median, the others (\S+) ms:"
+     r" the engine was still compiling or filling pools",
+     r"처음 \1건의 중앙값은 \2 ms, 나머지는 \3 ms임: 엔진이 아직 컴파일 중이거나 초기화 중이었음"),
+    (r"only (\S+) of (\S+) requests were in flight on average",
      r"동시 처리 중인 요청이 평균 \1건에 그침(목표 \2건)"),
-    (r"only (\S+) of (\d+) requests were in flight on average;"
+    (r"only (\S+) of (\S+) requests were in flight on average;"
      r" raise acceptance\.requests to (\d+)",
      r"동시 처리 중인 요청이 평균 \1건에 그침(목표 \2건). acceptance.requests를 \3(으)로 늘릴 것"),
     (r"the bundle is UNSIGNED: nobody vouches for what was measured",

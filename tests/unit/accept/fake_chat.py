@@ -75,6 +75,9 @@ class FakeChat:
     def read(self, url: str, path: str) -> str:
         return ""
 
+    async def page(self, path: str) -> str:
+        return ""
+
     def healthy(self, url: str, path: str) -> bool:
         return True
 
@@ -89,6 +92,11 @@ class FakeChat:
 
     async def __aexit__(self, *exc: object) -> None:
         return None
+
+    async def listen(self, request: ChatRequest, take: Callable[[Delta], None]) -> bool:
+        async for delta in self.stream(request):
+            take(delta)
+        return True
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[Delta]:
         self.requests.append(request)

@@ -11,6 +11,7 @@ from bundler.domain.verdict import Check, Verdict, overall
 from tests.unit.accept.levels import failed, level, sample
 
 PASS, FAIL, HOLD = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
+NOT_COMPARABLE = Verdict.NOT_COMPARABLE
 TTFT = Slo(ttft_ms=200)
 Level = tuple[LevelMetrics, Sequence[RequestSample]]
 
@@ -144,14 +145,14 @@ def test_failures_are_not_excused_by_a_range_of_another_figure() -> None:
 def test_answers_without_usage_decide_nothing() -> None:
     uncounted = [sample(input_tokens=0, output_tokens=0, tpot_ms=None)] * 60
     checks, _ = judged(level(*uncounted), slo=TTFT)
-    assert {c.verdict for c in checks} == {HOLD}
+    assert {c.verdict for c in checks} == {NOT_COMPARABLE}
     assert {c.reason for c in checks} == {"60 of 60 answers came without token counts (usage)"}
 
 
 def test_answers_of_another_length_decide_nothing() -> None:
     short = [sample(output_tokens=7)] * 5
     checks, _ = judged(level(*[sample()] * 55, *short), slo=TTFT)
-    assert {c.verdict for c in checks} == {HOLD}
+    assert {c.verdict for c in checks} == {NOT_COMPARABLE}
     assert checks[0].reason == (
         "5 of 60 answers were not of 32 output tokens (7 to 7): the engine does not honour ignore_eos"
     )
@@ -160,7 +161,7 @@ def test_answers_of_another_length_decide_nothing() -> None:
 def test_too_little_load_decides_nothing_and_says_how_many_requests_would() -> None:
     measured = level(*[sample()] * 20, concurrency=8, duration_s=20 * 0.41 / 6)
     checks, _ = judged(measured)
-    assert checks[0].verdict is HOLD
+    assert checks[0].verdict is NOT_COMPARABLE
     assert checks[0].reason == (
         "only 6.0 of 8 requests were in flight on average; raise acceptance.requests to 40"
     )
@@ -171,7 +172,7 @@ def test_limits_missed_under_less_load_than_asked_for_stay_missed() -> None:
     wanted = Expected(concurrency=8, metric="output_tokens_per_s", min=10_000)
     checks, _ = judged(slow, slo=TTFT, expected=[wanted])
     assert only("SLO", checks).verdict is FAIL
-    assert only("expected", checks).verdict is HOLD
+    assert only("expected", checks).verdict is NOT_COMPARABLE
 
 
 def test_load_within_a_fifth_of_the_level_is_enough() -> None:
@@ -181,7 +182,7 @@ def test_load_within_a_fifth_of_the_level_is_enough() -> None:
 
 def test_a_doubtful_level_leaves_the_others_alone() -> None:
     checks, _ = judged(level(sample(output_tokens=3)), level(sample(), sample(), concurrency=2))
-    assert [c.verdict for c in checks] == [HOLD, PASS]
+    assert [c.verdict for c in checks] == [NOT_COMPARABLE, PASS]
 
 
 def test_warnings_name_what_a_reader_should_know() -> None:

@@ -198,4 +198,4 @@ def test_a_level_in_doubt_fails_no_profile() -> None:
         profile(rate(500)).model_dump() | {"fingerprint": first.fingerprints["chat"]}
     )
     record = run(profiles=(known,), behaviour=Behaviour(output_tokens=7))
-    assert record.verdict is Verdict.INCONCLUSIVE
+    assert record.verdict is Verdict.NOT_COMPARABLE

@@ -136,7 +136,7 @@ def test_the_request_asks_for_usage_and_a_fixed_length(scripts: list[Script]) ->
         "temperature": 0.0,
         "ignore_eos": True,
         "stream": True,
-        "stream_options": {"include_usage": True},
+        "stream_options": {"include_usage": True, "continuous_usage_stats": True},
     }
 
 
@@ -205,9 +205,24 @@ def test_usage_may_come_with_the_last_choice_or_not_at_all(scripts: list[Script]
     assert [d.output_tokens for d in bare] == [None, None]
 
 
-def test_a_stream_without_done_is_an_error(scripts: list[Script]) -> None:
-    with pytest.raises(EngineError, match=r"without \[DONE\]"):
-        streamed(scripts, event({"content": "a"}), event({}, "length"), USAGE)
+def test_a_stream_that_ends_without_reason_and_done_is_an_error(scripts: list[Script]) -> None:
+    with pytest.raises(
+        EngineError, match=r"broke off without a finish_reason and without \[DONE\]"
+    ):
+        streamed(scripts, event({"content": "a"}), USAGE)
+
+
+@pytest.mark.parametrize(("end", "proper"), [(DONE, True), (b"", False)])
+def test_an_answer_without_done_is_whole_but_not_properly_ended(
+    scripts: list[Script], end: bytes, proper: bool
+) -> None:
+    scripts.append(Script(HEAD, event({"content": "a"}), event({}, "length"), USAGE, end))
+
+    async def ended() -> bool:
+        async with OpenAIChat().session(scripts[0].url) as session:
+            return await session.listen(REQUEST, lambda _: None)
+
+    assert asyncio.run(ended()) is proper
 
 
 def test_a_stream_without_finish_reason_is_an_error(scripts: list[Script]) -> None:
@@ -272,7 +287,7 @@ def test_a_connection_cut_midway_is_an_error(scripts: list[Script]) -> None:
 
 
 def test_a_connection_reset_midway_is_an_error(scripts: list[Script]) -> None:
-    with pytest.raises(EngineError, match=r"the connection broke|without \[DONE\]"):
+    with pytest.raises(EngineError, match=r"the connection broke|broke off"):
         streamed(scripts, event({"content": "a"}), 0.05, RESET)
 
 
@@ -402,7 +417,7 @@ def test_a_hostile_body_is_an_error_in_one_short_line(
 def test_an_answer_without_end_is_cut_off(
     scripts: list[Script], status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bundler.adapters.chat_openai._MOST_ANSWER", 2**20)
+    monkeypatch.setattr("bundler.adapters.chat_openai.client._MOST_ANSWER", 2**20)
     head = f"HTTP/1.1 {status}\r\nConnection: close\r\n\r\n".encode()
     scripts.append(Script(head, *[b"x" * 2**20] * 3, 30.0))
     with pytest.raises(EngineError, match=r"an answer of over 1 MiB|HTTP 500: xxx") as caught:
@@ -414,7 +429,7 @@ def test_an_answer_without_end_is_cut_off(
 def test_a_stream_without_end_is_cut_off(
     scripts: list[Script], data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bundler.adapters.chat_openai._MOST_ANSWER", 2**20)
+    monkeypatch.setattr("bundler.adapters.chat_openai.client._MOST_ANSWER", 2**20)
     hit = "over 1 MiB|far more than was asked for|not JSON"
     with pytest.raises(EngineError, match=hit):
         streamed(scripts, data, 30.0)
@@ -423,7 +438,7 @@ def test_a_stream_without_end_is_cut_off(
 def test_a_stream_is_bounded_as_a_whole(
     scripts: list[Script], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bundler.adapters.chat_openai._MOST_ANSWER", 1000)
+    monkeypatch.setattr("bundler.adapters.chat_openai.client._MOST_ANSWER", 1000)
     with pytest.raises(EngineError, match="far more than was asked for"):
         streamed(scripts, event({"content": "a"}) * 2000, 30.0)
 

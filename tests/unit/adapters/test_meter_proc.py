@@ -37,6 +37,10 @@ def test_a_session_is_its_leader_and_all_its_children() -> None:
     finally:
         os.killpg(leader.pid, signal.SIGKILL)
         leader.communicate()
+    # The child is somebody else's now, who may be slow to bury it.
+    deadline = time.monotonic() + 30
+    while ProcMeter().use(leader.pid) is not None and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert ProcMeter().use(leader.pid) is None
 
 

@@ -1,0 +1,215 @@
+"""Processor time and timer lag of our load client against others': `python -m scripts.bench_client`.
+
+All drive the same loopback server (tests/fakes/known_server.py) with the same number of streams, one after
+another in one run. Processor time is user and system of the client's process and its children, less what the
+same command takes for one stream of one token (start-up and imports). `vllm bench serve` comes from --vllm PYTHON,
+such as the release of `airbundle demo --engine vllm --keep DIR`; guidellm is installed into a temporary venv with
+--guidellm. Timer lag is the p99 delay of a 10 ms tick: in our own process beside our own streams; in another
+tool's through a `sitecustomize` that ticks on its event loop.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fakes.known_server import Plan, known_server
+
+ROOT = Path(__file__).parent.parent
+TOKENS = 200
+SERVER = Plan(ttft_s=0.2, gap_s=0.02)
+Command = Callable[[str, int, int, Path], list[str]]
+# Put before the tool's own modules: asyncio.run then ticks beside whatever the tool runs.
+_TICKER = """
+import asyncio, os
+_new = asyncio.Runner.run if hasattr(asyncio, "Runner") else None
+def _run(self, coro, **more):
+    async def both():
+        loop, lags = asyncio.get_running_loop(), []
+        async def tick():
+            while True:
+                due = loop.time() + 0.01
+                await asyncio.sleep(0.01)
+                lags.append(loop.time() - due)
+        task = asyncio.ensure_future(tick())
+        try:
+            return await coro
+        finally:
+            task.cancel()
+            with open(os.environ["BENCH_LAGS"], "a") as out:
+                out.writelines(f"{lag}\\n" for lag in lags)
+    return _new(self, both(), **more)
+if _new and os.environ.get("BENCH_LAGS"):
+    asyncio.Runner.run = _run
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run took."""
+
+    cpu_s: float
+    lag_ms: float | None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--vllm", type=Path, help="python that has vllm")
+    parser.add_argument("--guidellm", action="store_true", help="install guidellm and measure it")
+    parser.add_argument("--streams", type=int, nargs="*", default=[100, 400])
+    parser.add_argument("--ours", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.ours:
+        url, streams, tokens = options.ours
+        asyncio.run(_ours(url, int(streams), int(tokens)))
+        return 0
+    with tempfile.TemporaryDirectory(prefix="bench-client-") as name:
+        work = Path(name)
+        (work / "sitecustomize.py").write_text(_TICKER)
+        tools: dict[str, Command] = {"airbundle": _our_command}
+        if options.vllm:
+            tools["vllm bench serve"] = _vllm(options.vllm, work)
+        if options.guidellm:
+            tools["guidellm"] = _guidellm(work)
+        return _compare(tools, options.streams, work)
+
+
+def _compare(tools: dict[str, Command], levels: list[int], work: Path) -> int:
+    held = True
+    with known_server(SERVER) as server:
+        for streams in levels:
+            costs: dict[str, Cost] = {}
+            for name, command in tools.items():
+                idle = _run(command(server.url, 1, 2, work), work)
+                full = _run(command(server.url, streams, TOKENS, work), work)
+                costs[name] = Cost(max(0.0, full.cpu_s - idle.cpu_s), full.lag_ms)
+            ours = costs["airbundle"]
+            print(f"{streams} streams of {TOKENS} chunks, 50 a second each")
+            for name, cost in costs.items():
+                lag = "-" if cost.lag_ms is None else f"{cost.lag_ms:.1f} ms"
+                ratio = cost.cpu_s / ours.cpu_s if ours.cpu_s else 0.0
+                print(
+                    f"  {name:<18}{1000 * cost.cpu_s / streams:>8.2f} ms of processor a stream"
+                    f"{ratio:>7.2f} x ours   timer lag p99 {lag}"
+                )
+                held = held and (name == "airbundle" or cost.cpu_s > ours.cpu_s)
+    print(f"ours {'below every other' if held else 'NOT below every other'}")
+    return 0 if held else 1
+
+
+def _run(argv: list[str], work: Path) -> Cost:
+    lags = work / "lags"
+    lags.unlink(missing_ok=True)
+    env = os.environ | {
+        "BENCH_LAGS": str(lags), "PYTHONPATH": f"{work}:{ROOT}", "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+    }  # fmt: skip
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(argv, env=env, cwd=work, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(argv[:6])} failed:\n{done.stdout[-500:]}{done.stderr[-1500:]}")
+    seen = sorted(float(line) for line in lags.read_text().split()) if lags.exists() else []
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(cpu, 1000 * seen[int(0.99 * len(seen))] if seen else None)
+
+
+def _our_command(url: str, streams: int, tokens: int, work: Path) -> list[str]:
+    return [
+        sys.executable, "-m", "scripts.bench_client", "--ours", url, str(streams), str(tokens),
+    ]  # fmt: skip
+
+
+async def _ours(url: str, streams: int, tokens: int) -> None:
+    from bundler.accept.measuring import measure
+    from bundler.adapters.chat_openai import OpenAIChat
+    from bundler.adapters.clock_system import SystemClock
+    from bundler.ports import ChatRequest
+
+    clock = SystemClock()
+    async with OpenAIChat().session(url) as session:
+        requests = [
+            ChatRequest(
+                model="m", prompt=f"{place} word" * 20, max_tokens=tokens, timeout_s=600
+            )
+            for place in range(streams)
+        ]  # fmt: skip
+        began = clock.monotonic()
+        samples = await asyncio.gather(*[measure(session, one, clock, began) for one in requests])
+    wrong = [one for one in samples if not one.ok or one.output_tokens != tokens]
+    if wrong:
+        raise SystemExit(f"{len(wrong)} requests went wrong: {wrong[0].error}")
+
+
+def _vllm(python: Path, work: Path) -> Command:
+    # It asks for a distribution named vllm, which the wheel for CPUs is not.
+    named = work / "vllm-0.32.0.dist-info"
+    named.mkdir()
+    (named / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0\n")
+    # Its custom prompts are read with pandas, which serving does not need.
+    subprocess.run(
+        [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", str(python), "--no-deps",
+         "--target", str(work), "pandas", "python-dateutil", "six", "pytz", "tzdata"],
+        check=True,
+    )  # fmt: skip
+    start = (
+        "import argparse; from vllm.benchmarks import serve; p = argparse.ArgumentParser();"
+        " serve.add_cli_args(p); serve.main(p.parse_args())"
+    )
+
+    def command(url: str, streams: int, tokens: int, work: Path) -> list[str]:
+        prompts = work / "prompts.jsonl"
+        prompts.write_text(
+            "".join(
+                json.dumps({"prompt": f"{place} word " * 20, "output_tokens": tokens}) + "\n"
+                for place in range(streams)
+            )
+        )
+        return [
+            str(python), "-c", start, "--backend", "openai-chat", "--base-url", url, "--endpoint",
+            "/v1/chat/completions", "--model", "m", "--skip-tokenizer-init", "--dataset-name", "custom",
+            "--dataset-path", str(prompts), "--custom-output-len", str(tokens), "--num-prompts", str(streams),
+            "--max-concurrency", str(streams), "--disable-tqdm", "--ignore-eos", "--ready-check-timeout-sec",
+            "0",
+        ]  # fmt: skip
+
+    return command
+
+
+def _guidellm(work: Path) -> Command:
+    venv = work / "guidellm"
+    subprocess.run([sys.executable, "-m", "uv", "venv", "-q", str(venv)], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", str(venv / "bin/python"),
+         "guidellm"],
+        check=True,
+    )  # fmt: skip
+
+    def command(url: str, streams: int, tokens: int, work: Path) -> list[str]:
+        data = work / "guide.jsonl"
+        data.write_text(
+            "".join(
+                json.dumps({"prompt": f"{place} word " * 20, "output_tokens_count": tokens}) + "\n"
+                for place in range(streams)
+            )
+        )
+        return [
+            str(venv / "bin/guidellm"), "benchmark", "--target", url, "--model", "m", "--data", str(data),
+            "--profile", "concurrent", "--rate", str(streams), "--max-requests", str(streams), "--output-dir",
+            str(work), "--disable-console",
+        ]  # fmt: skip
+
+    return command
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""HTTP as servers send it: cut anywhere, chunked or not, and badly."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from bundler.adapters.chat_openai import OpenAIChat
+from bundler.errors import EngineError
+from bundler.ports import ChatRequest, Delta
+from tests.unit.adapters.test_chat_openai import (
+    DONE,
+    END,
+    HEAD,
+    REQUEST,
+    Script,
+    event,
+    http,
+    scripts,
+    stream,
+    texts,
+)  # fmt: skip
+
+__all__ = ["scripts"]
+CHUNKED = HEAD.replace(b"Connection: close", b"Transfer-Encoding: chunked")
+
+
+def chunked(*parts: bytes) -> bytes:
+    return b"".join(f"{len(part):X};x=y\r\n".encode() + part + b"\r\n" for part in parts)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 64, 10_000])
+def test_an_answer_may_be_cut_anywhere(scripts: list[Script], size: int) -> None:
+    data = CHUNKED + chunked(event({"content": "한국"}), event({"content": "어"}) + END)
+    steps: list[bytes | float] = []
+    for at in range(0, len(data), size):
+        steps += [data[at : at + size], 0.0005]
+    scripts.append(Script(*steps))
+    assert texts(stream(scripts[0].url)) == ["한국", "어"]
+
+
+def test_a_100_continue_comes_before_the_answer(scripts: list[Script]) -> None:
+    scripts.append(
+        Script(b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD, event({"content": "a"}), 0.01, END)
+    )
+    assert texts(stream(scripts[0].url)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "no HTTP from the server: SSH-2.0"),
+        (b"HTTP/1.1 2000 OK\r\n\r\n", "no HTTP from the server"),
+        (b"HTTP/1.1 200 OK\r\nx: " + b"y" * 70_000, "HTTP head is endless"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\n", "Content-Length is no number"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", "compresses"),
+        (CHUNKED + b"-1\r\nabc", "chunks have no size"),
+        (CHUNKED + b"1_0\r\nabc", "chunks have no size"),
+        (CHUNKED + b"f" * 2000, "chunks have no size"),
+        (http("200 OK", b"x" * 50)[:-10], "closed in the middle"),
+    ],
+)
+def test_what_is_no_http_is_an_error(scripts: list[Script], answer: bytes, said: str) -> None:
+    scripts.append(Script(answer))
+    with pytest.raises(EngineError, match=said):
+        stream(scripts[0].url)
+
+
+def test_a_server_that_says_nothing_times_out(scripts: list[Script]) -> None:
+    scripts.append(Script(30.0))
+    hasty = ChatRequest(model="chat", prompt="x", max_tokens=4, timeout_s=0.2)
+    with pytest.raises(EngineError, match=r"no whole answer within 0\.2 s"):
+        stream(scripts[0].url, hasty)
+
+
+def listen(url: str, request: ChatRequest, times: int = 1) -> list[Delta]:
+    got: list[Delta] = []
+
+    async def run() -> None:
+        async with OpenAIChat().session(url) as session:
+            for _ in range(times):
+                await session.listen(request, got.append)
+
+    asyncio.run(run())
+    return got
+
+
+def test_plain_completions_have_a_prompt_and_text(scripts: list[Script]) -> None:
+    said = b'data: {"choices": [{"text": "hi", "finish_reason": "length"}]}\n\n'
+    scripts.append(Script(HEAD, said, DONE))
+    got = listen(scripts[0].url, _completions())
+    head, _, body = scripts[0].asked[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /v1/completions HTTP/1.1")
+    assert json.loads(body)["prompt"] == "안녕"
+    assert "messages" not in json.loads(body)
+    assert texts(got) == ["hi"]
+
+
+def _completions() -> ChatRequest:
+    return ChatRequest(model="chat", prompt="안녕", max_tokens=4, timeout_s=5, api="completions")
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 5}}},
+        {"usage": {"prompt_tokens": 9}, "timings": {"cache_n": 5, "prompt_n": 4}},
+    ],
+)
+def test_cached_prompt_tokens_are_read(scripts: list[Script], usage: dict[str, object]) -> None:
+    scripts.append(Script(HEAD, event({"content": "a"}), event({}, "length", **usage), DONE))
+    assert listen(scripts[0].url, REQUEST)[-1].cached_tokens == 5
+
+
+def test_a_field_that_the_server_refuses_is_asked_for_once(scripts: list[Script]) -> None:
+    scripts.append(Script(http("400 Bad Request", b'{"error": "unknown field"}')))
+    with pytest.raises(EngineError, match="HTTP 400: unknown field"):
+        listen(scripts[0].url, REQUEST)
+    asked = [
+        json.loads(one.partition(b"\r\n\r\n")[2])["stream_options"] for one in scripts[0].asked
+    ]
+    assert asked == [
+        {"include_usage": True, "continuous_usage_stats": True}, {"include_usage": True},
+    ]  # fmt: skip
