@@ -1,11 +1,11 @@
 """Processor time and timer lag of our load client against others': `python -m scripts.bench_client`.
 
 All drive the same loopback server (tests/fakes/known_server.py) with the same number of streams, one after
-another in one run. Processor time is user and system of the client's process and its children, less what the
-same command takes for one stream of one token (start-up and imports). `vllm bench serve` comes from --vllm PYTHON,
-such as the release of `airbundle demo --engine vllm --keep DIR`; guidellm is installed into a temporary venv with
---guidellm. Timer lag is the p99 delay of a 10 ms tick: in our own process beside our own streams; in another
-tool's through a `sitecustomize` that ticks on its event loop.
+another in one run. A `sitecustomize` ticks every 10 ms on each process's event loop, ours too, and notes the
+processor time so far (user and system, all threads) and how late the tick was. What counts is what lies between the
+first request's arrival and the last token's sending, as the server notes them: no start-up, no imports.
+`vllm bench serve` comes from --vllm PYTHON, such as the release of `airbundle demo --engine vllm --keep DIR`;
+guidellm is installed into a temporary venv with --guidellm.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import asyncio
 import json
 import os
-import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,34 +22,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fakes.known_server import Plan, known_server
+from tests.fakes.known_server import Plan, Running, known_server
 
 ROOT = Path(__file__).parent.parent
 TOKENS = 200
 SERVER = Plan(ttft_s=0.2, gap_s=0.02)
 Command = Callable[[str, int, int, Path], list[str]]
-# Put before the tool's own modules: asyncio.run then ticks beside whatever the tool runs.
+# Found before the tool's own modules: asyncio.run then ticks beside whatever the tool runs.
 _TICKER = """
-import asyncio, os
-_new = asyncio.Runner.run if hasattr(asyncio, "Runner") else None
-def _run(self, coro, **more):
+import asyncio, os, time
+_run = asyncio.Runner.run
+def _ticking(self, coro, **more):
     async def both():
-        loop, lags = asyncio.get_running_loop(), []
+        seen = []
         async def tick():
             while True:
-                due = loop.time() + 0.01
+                due = time.monotonic() + 0.01
                 await asyncio.sleep(0.01)
-                lags.append(loop.time() - due)
+                now = time.monotonic()
+                seen.append((now, time.process_time(), now - due))
         task = asyncio.ensure_future(tick())
         try:
             return await coro
         finally:
             task.cancel()
-            with open(os.environ["BENCH_LAGS"], "a") as out:
-                out.writelines(f"{lag}\\n" for lag in lags)
-    return _new(self, both(), **more)
-if _new and os.environ.get("BENCH_LAGS"):
-    asyncio.Runner.run = _run
+            with open(os.path.join(os.environ["BENCH_TICKS"], str(os.getpid())), "a") as out:
+                out.writelines(" ".join(map(repr, one)) + "\\n" for one in seen)
+    return _run(self, both(), **more)
+asyncio.Runner.run = _ticking
 """
 
 
@@ -58,7 +58,7 @@ class Cost:
     """What one run took."""
 
     cpu_s: float
-    lag_ms: float | None
+    lag_ms: float
 
 
 def main() -> int:
@@ -87,40 +87,48 @@ def _compare(tools: dict[str, Command], levels: list[int], work: Path) -> int:
     held = True
     with known_server(SERVER) as server:
         for streams in levels:
-            costs: dict[str, Cost] = {}
-            for name, command in tools.items():
-                idle = _run(command(server.url, 1, 2, work), work)
-                full = _run(command(server.url, streams, TOKENS, work), work)
-                costs[name] = Cost(max(0.0, full.cpu_s - idle.cpu_s), full.lag_ms)
+            costs = {
+                name: _run(command(server.url, streams, TOKENS, work), work, server, streams)
+                for name, command in tools.items()
+            }
             ours = costs["airbundle"]
-            print(f"{streams} streams of {TOKENS} chunks, 50 a second each")
+            print(f"{streams} streams of {TOKENS} chunks, 50 a second each", flush=True)
             for name, cost in costs.items():
-                lag = "-" if cost.lag_ms is None else f"{cost.lag_ms:.1f} ms"
-                ratio = cost.cpu_s / ours.cpu_s if ours.cpu_s else 0.0
                 print(
                     f"  {name:<18}{1000 * cost.cpu_s / streams:>8.2f} ms of processor a stream"
-                    f"{ratio:>7.2f} x ours   timer lag p99 {lag}"
+                    f"{cost.cpu_s / ours.cpu_s:>7.2f} x ours   timer lag p99 {cost.lag_ms:.1f} ms"
                 )
                 held = held and (name == "airbundle" or cost.cpu_s > ours.cpu_s)
     print(f"ours {'below every other' if held else 'NOT below every other'}")
     return 0 if held else 1
 
 
-def _run(argv: list[str], work: Path) -> Cost:
-    lags = work / "lags"
-    lags.unlink(missing_ok=True)
+def _run(argv: list[str], work: Path, server: Running, streams: int) -> Cost:
+    ticks = work / "ticks"
+    shutil.rmtree(ticks, ignore_errors=True)
+    ticks.mkdir()
     env = os.environ | {
-        "BENCH_LAGS": str(lags), "PYTHONPATH": f"{work}:{ROOT}", "HF_HUB_OFFLINE": "1",
+        "BENCH_TICKS": str(ticks), "PYTHONPATH": f"{work}:{ROOT}", "HF_HUB_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1",
     }  # fmt: skip
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    known = len(server.truth())
     done = subprocess.run(argv, env=env, cwd=work, capture_output=True, text=True, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(argv[:6])} failed:\n{done.stdout[-500:]}{done.stderr[-1500:]}")
-    seen = sorted(float(line) for line in lags.read_text().split()) if lags.exists() else []
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(cpu, 1000 * seen[int(0.99 * len(seen))] if seen else None)
+    # Probes that a tool sends before are not the load.
+    sent = [one for one in server.truth()[known:] if sum(one.tokens) == TOKENS][-streams:]
+    if done.returncode or len(sent) != streams:
+        said = f"{done.stdout[-500:]}{done.stderr[-1500:]}"
+        raise SystemExit(f"{' '.join(argv[:6])}: {len(sent)} of {streams} streams\n{said}")
+    began = min(one.received for one in sent)
+    ended = max(one.tokens_at[-1] for one in sent)
+    cpu_s, lags = 0.0, []
+    for file in ticks.iterdir():
+        rows = [tuple(map(float, line.split())) for line in file.read_text().splitlines()]
+        inside = [row for row in rows if began <= row[0] <= ended]
+        if inside:
+            cpu_s += inside[-1][1] - inside[0][1]
+            lags += [row[2] for row in inside]
+    lags.sort()
+    return Cost(cpu_s, 1000 * lags[int(0.99 * len(lags))])
 
 
 def _our_command(url: str, streams: int, tokens: int, work: Path) -> list[str]:
@@ -175,7 +183,7 @@ def _vllm(python: Path, work: Path) -> Command:
             )
         )
         return [
-            str(python), "-c", start, "--backend", "openai-chat", "--base-url", url, "--endpoint",
+            str(python), "-c", start, "--extra-body", json.dumps({"max_tokens": tokens}), "--backend", "openai-chat", "--base-url", url, "--endpoint",
             "/v1/chat/completions", "--model", "m", "--skip-tokenizer-init", "--dataset-name", "custom",
             "--dataset-path", str(prompts), "--custom-output-len", str(tokens), "--num-prompts", str(streams),
             "--max-concurrency", str(streams), "--disable-tqdm", "--ignore-eos", "--ready-check-timeout-sec",

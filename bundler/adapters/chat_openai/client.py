@@ -11,9 +11,10 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from bundler.adapters.chat_openai.chunks import completion_of, delta_of
+from bundler.adapters.chat_openai.chunks import completion_of
 from bundler.adapters.chat_openai.events import DONE, Events
 from bundler.adapters.chat_openai.exchange import Answer, Sink, exchange
+from bundler.adapters.chat_openai.repeats import Repeats
 from bundler.adapters.chat_openai.safe_text import failure, message
 from bundler.errors import EngineError
 from bundler.ports import ChatRequest, Delta
@@ -142,11 +143,12 @@ class _Stream:
         self.events = Events(_MOST_ANSWER + _MOST_PER_TOKEN * request.max_tokens)
         self.finished = False
         self._take = take
+        self._repeats = Repeats()
 
     def feed(self, data: bytes, at: float) -> bool:
         """Bytes that arrived at `at`; whether the answer is complete."""
         for text in self.events.feed(data):
-            delta = delta_of(text, at)
+            delta = self._repeats.delta(text, at)
             if delta.finish_reason:
                 self.finished = True
             if delta.text or delta.finish_reason or delta.output_tokens is not None:

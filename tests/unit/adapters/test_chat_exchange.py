@@ -124,3 +124,22 @@ def test_a_field_that_the_server_refuses_is_asked_for_once(scripts: list[Script]
     assert asked == [
         {"include_usage": True, "continuous_usage_stats": True}, {"include_usage": True},
     ]  # fmt: skip
+
+
+def test_chunks_that_differ_in_their_text_alone_are_read_as_any_other(
+    scripts: list[Script],
+) -> None:
+    said = ["a", "b", 'c"d', "e\\f", "\n", "한국", "a", "\x1b", ""]
+    parts = [event({"content": text}) for text in said]
+    thinks = [event({"reasoning": "a"}), event({"reasoning": "b"})]
+    twice = [event({"content": text, "reasoning": text}) for text in "ab"]
+    counted = event({"content": "b"}, usage={"completion_tokens": 9, "prompt_tokens": 1})
+    ends = event({"content": "z"}, "length")
+    scripts.append(Script(HEAD, *parts, *thinks, *parts[:2], *twice, counted, ends, DONE))
+    got = stream(scripts[0].url)
+    assert texts(got) == [
+        *said[:7], "\ufffd", "a", "b", "a", "b", "a", "b", "b", "z",
+    ]  # fmt: skip
+    assert [one.text for one in got if one.reasoning] == ["a", "b"]
+    assert [one.output_tokens for one in got][-2:] == [9, None]
+    assert got[-1].finish_reason == "length"
