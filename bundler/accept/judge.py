@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from bundler.accept.load import UNSENT
 from bundler.accept.objective import judge_objective
 from bundler.accept.statistics import P99_NEEDS
-from bundler.accept.validity import excused, level_gates, only_slower
+from bundler.accept.validity import excused, level_gates
 from bundler.domain.facts import LevelMetrics, RequestSample
 from bundler.domain.spec import Acceptance, Expected, Slo
 from bundler.domain.verdict import Check, Gate, Verdict
@@ -51,7 +51,7 @@ def judge(
         requests = samples[key]
         asked = level_gates(plan, level, requests) if gates is None else gates[key]
         checks += _level_checks(plan, level, requests, (known or {}).get(key, ()), asked)
-        warnings += _level_warnings(plan, level, requests, asked)
+        warnings += _level_warnings(plan, level, requests)
     return tuple(checks), tuple(warnings)
 
 
@@ -74,15 +74,9 @@ def _level_checks(
     doubt = failed[0].reason
     # Whether requests were answered at all needs no sound figures.
     return [
-        c if (c is answered and _failed(c)) or _stands(c, failed) else _doubtful(c, doubt)
+        c if _failed(c) and (c is answered or not excused(c.what, failed)) else _doubtful(c, doubt)
         for c in checks
     ]
-
-
-def _stands(check: Check, failed: Sequence[Gate]) -> bool:
-    if check.verdict is Verdict.PASS:
-        return only_slower(failed)
-    return _failed(check) and not excused(check.what, failed)
 
 
 def _failed(check: Check) -> bool:
@@ -172,16 +166,10 @@ def metric_value(level: LevelMetrics, metric: str) -> float | None:
 
 
 def _level_warnings(
-    plan: Acceptance,
-    level: LevelMetrics,
-    samples: Sequence[RequestSample],
-    gates: Sequence[Gate],
+    plan: Acceptance, level: LevelMetrics, samples: Sequence[RequestSample]
 ) -> list[str]:
     where = f"{level.service}, concurrency {level.concurrency}"
-    flaws = [gate for gate in gates if gate.state == "failed"]
     warnings = []
-    if flaws and only_slower(flaws):
-        warnings.append(f"{where}: {flaws[0].reason}; figures are worse than the engine's own")
     if 0 < level.succeeded < P99_NEEDS:
         warnings.append(
             f"{where}: {level.succeeded} requests say nothing of p99, which needs {P99_NEEDS}"

@@ -18,6 +18,8 @@ from bundler.domain.verdict import Gate
 # A lag moves every arrival time; a tenth of what is measured is tolerable, and 5 ms always is: it is
 # within what people and limits in hundreds of milliseconds can tell.
 LAG_SHARE, LAG_MS = 0.10, 5.0
+# And beside a limit of ten seconds, a tenth of a second decides nothing. Choice.
+LAG_OF_LIMIT = 0.01
 # Little's law over the steady part; over the whole of a level too short to have one, ramp and tail count.
 STEADY_LOAD, WHOLE_LOAD = 0.95, 0.8
 _REQUESTS_PER_WORKER = 5
@@ -47,7 +49,7 @@ def level_gates(
         _token_counts(level, good),
         _output_length(plan, level, good),
         _stream_end(level, good),
-        _client_lag(level),
+        _client_lag(plan, level),
         _prefix_cache(level, good),
         _server_agreement(level, good, samples),
         _warm_up(level),
@@ -66,14 +68,6 @@ def excused(what: str, failed: Sequence[Gate]) -> bool:
         gate.name not in (_LOAD, _CACHE) or (gate.name == _LOAD and _THROUGHPUT in what)
         for gate in failed
     )
-
-
-def only_slower(failed: Sequence[Gate]) -> bool:
-    """Whether the measurement can only have made the engine look slower than it is.
-
-    What a late client reads has arrived before: a limit that holds by its clock holds.
-    """
-    return all(gate.name == _LAG for gate in failed)
 
 
 def _gate(
@@ -121,9 +115,10 @@ def _stream_end(level: LevelMetrics, good: Sequence[RequestSample]) -> Gate:
     return _gate(level, "stream end", measured, "every answer", reason if open_ended else "")
 
 
-def _client_lag(level: LevelMetrics) -> Gate:
+def _client_lag(plan: Acceptance, level: LevelMetrics) -> Gate:
     gap = level.itl.p50 or 0.0
-    limit = max(LAG_MS, LAG_SHARE * gap)
+    judged = plan.slo.ttft_ms if plan.slo and plan.slo.ttft_ms else 0.0
+    limit = max(LAG_MS, LAG_SHARE * gap, LAG_OF_LIMIT * judged)
     told = f"p99 <= {limit:.1f} ms"
     lag = level.client_lag_ms_p99
     if lag is None:

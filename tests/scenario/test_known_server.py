@@ -25,6 +25,8 @@ from bundler.ports import ChatRequest, ChatSession, Delta
 from tests.fakes.known_server import Plan, Sent, known_server
 from tests.unit.accept.fake_chat import CountingProgress
 
+pytestmark = pytest.mark.slow
+
 LOAD = Acceptance(requests=25, input_tokens=64, output_tokens=16)
 BASE = Plan(ttft_s=0.15, gap_s=0.02)
 Wrap = Callable[[ChatSession], ChatSession]
