@@ -31,7 +31,9 @@ _ISOLATION = ("unshare", "--net")
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--demo", type=Path, help="folder of `airbundle demo --engine vllm --keep`")
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument(
+        "--rounds", type=int, default=4, help="an even number, so that each is first as often"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-install-") as name:
         demo = options.demo or _demo(Path(name) / "demo")
@@ -100,7 +102,8 @@ def _timed(*commands: Sequence[str]) -> float:
 def _show(times: dict[str, list[float]]) -> int:
     for name, all_of_it in times.items():
         print(f"  {name:<20}" + "".join(f"{seconds:>8.2f} s" for seconds in all_of_it))
-    ratio = min(times["airbundle install"]) / min(times["bare uv"])
+    # All of it: the best of each would be the first, before the disk slows down.
+    ratio = sum(times["airbundle install"]) / sum(times["bare uv"])
     held = ratio <= LIMIT
     print(
         f"  airbundle install over bare uv: {ratio:.2f}x  {'at most' if held else 'NOT'} {LIMIT}x"
