@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bundler.domain.hostindex import HostIndex
     from bundler.domain.sources import EngineRef
     from bundler.domain.target import Target
-    from bundler.ports import ModelSource, Progress, WheelReader, WheelResolver
+    from bundler.ports import Advisories, ModelSource, Progress, WheelReader, WheelResolver
 
 
 def _hub() -> ModelSource:
@@ -151,6 +151,14 @@ def build_tools(
         clock=wiring.clock(),
         progress=progress,
     )
+
+
+def advisories(index: HostIndex) -> Advisories:
+    """Asks the host's index for known vulnerabilities."""
+    with _connected_half():
+        from bundler.adapters.fetch_http.advisories import IndexAdvisories
+
+    return IndexAdvisories(index)
 
 
 def wheel_reader(index: HostIndex, stored: Callable[[str], Path | None]) -> WheelReader:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bundler.domain.sources import IndexRef, ModelRef
     from bundler.domain.spec import Service
     from bundler.domain.target import Target
+    from bundler.domain.vulnerability import Advisory
 
 
 class Clock(Protocol):
@@ -164,6 +165,15 @@ class WheelReader(Protocol):
 
     def open(self, wheel: LockedWheel) -> AbstractContextManager[ZipFile]:
         """The wheel as an archive; of one that lies on an index, only what is read is brought."""
+
+
+class Advisories(Protocol):
+    """Asks a package index what it knows of vulnerabilities. `source` names it for people."""
+
+    source: str
+
+    def of(self, name: str, version: str) -> tuple[Advisory, ...]:
+        """What it knows of a package. Raises `SourceError` when it cannot say, which is not "none"."""
 
 
 class Downloader(Protocol):

@@ -192,12 +192,12 @@ async def _warm_up(loop: _Loop) -> float:
     return min(_LONGEST_STAGGER_S, (quantile(times, 0.5) or 0.0) / 2000)
 
 
-def settled(waves: Sequence[float]) -> bool:
+def settled(waves: Sequence[float], slack_ms: float = SETTLED_MS) -> bool:
     """Whether the last two waves' medians agree; also when there are no two to compare."""
     if len(waves) < 2:
         return True
     before, last = waves[-2:]
-    return abs(last - before) <= max(SETTLED * before, SETTLED_MS)
+    return abs(last - before) <= max(SETTLED * before, slack_ms)
 
 
 async def _wave(loop: _Loop, count: int, began: float) -> list[RequestSample]:

@@ -18,8 +18,8 @@ from bundler.domain.verdict import Gate
 # A lag moves every arrival time; a tenth of what is measured is tolerable, and 5 ms always is: it is
 # within what people and limits in hundreds of milliseconds can tell.
 LAG_SHARE, LAG_MS = 0.10, 5.0
-# And beside a limit of ten seconds, a tenth of a second decides nothing. Choice.
-LAG_OF_LIMIT = 0.01
+# Of the plan's TTFT limit. Choice.
+SLACK_SHARE = 0.01
 # Little's law over the steady part; over the whole of a level too short to have one, ramp and tail count.
 STEADY_LOAD, WHOLE_LOAD = 0.95, 0.8
 _REQUESTS_PER_WORKER = 5
@@ -52,7 +52,7 @@ def level_gates(
         _client_lag(plan, level),
         _prefix_cache(level, good),
         _server_agreement(level, good, samples),
-        _warm_up(level),
+        _warm_up(plan, level),
         _cold_start(plan, level, good),
         *_load(plan, level),
     )
@@ -115,10 +115,15 @@ def _stream_end(level: LevelMetrics, good: Sequence[RequestSample]) -> Gate:
     return _gate(level, "stream end", measured, "every answer", reason if open_ended else "")
 
 
+def _slack_ms(plan: Acceptance) -> float:
+    """What no judgement depends on: beside a limit of seconds, some hundredths of a second decide nothing."""
+    judged = plan.slo.ttft_ms if plan.slo and plan.slo.ttft_ms else 0.0
+    return max(LAG_MS, SLACK_SHARE * judged)
+
+
 def _client_lag(plan: Acceptance, level: LevelMetrics) -> Gate:
     gap = level.itl.p50 or 0.0
-    judged = plan.slo.ttft_ms if plan.slo and plan.slo.ttft_ms else 0.0
-    limit = max(LAG_MS, LAG_SHARE * gap, LAG_OF_LIMIT * judged)
+    limit = max(LAG_SHARE * gap, _slack_ms(plan))
     told = f"p99 <= {limit:.1f} ms"
     lag = level.client_lag_ms_p99
     if lag is None:
@@ -192,14 +197,16 @@ def _server_agreement(
     return _gate(level, name, measured, limit, reason)
 
 
-def _warm_up(level: LevelMetrics) -> Gate:
+def _warm_up(plan: Acceptance, level: LevelMetrics) -> Gate:
     waves = level.warm_up_ttft_ms
-    told = f"two waves within {SETTLED * 100:.0f} % or {SETTLED_MS:g} ms"
+    slack = max(SETTLED_MS, _slack_ms(plan))
+    told = f"two waves within {SETTLED * 100:.0f} % or {slack:g} ms"
     if len(waves) < 2:
         return _gate(level, "warm-up", "", told, "fewer than two waves were answered", known=False)
     before, last = waves[-2:]
     measured = f"median TTFT {before:.1f}, then {last:.1f} ms"
-    reason = "" if settled(waves) else f"after {len(waves)} waves the engine had not settled"
+    calm = settled(waves, slack)
+    reason = "" if calm else f"after {len(waves)} waves the engine had not settled"
     return _gate(level, "warm-up", measured, told, reason)
 
 
@@ -215,7 +222,7 @@ def _cold_start(plan: Acceptance, level: LevelMetrics, good: Sequence[RequestSam
     reason = (
         f"the first {count} requests took {first:.0f} ms at the median, the others {rest:.0f} ms:"
         " the engine was still compiling or filling pools"
-        if first > COLD_RATIO * rest
+        if first > COLD_RATIO * rest and first - rest > _slack_ms(plan)
         else ""
     )
     return _gate(level, "cold start", measured, told, reason)
@@ -236,7 +243,9 @@ def _load(plan: Acceptance, level: LevelMetrics) -> Iterator[Gate]:
         # Pauses are drawn by chance, so what they should come to is met only about.
         share, load, of = WHOLE_LOAD if plan.think_time_s else STEADY_LOAD, steady, wanted
     reason = ""
-    if load < share * of:
+    # What a client needs between two requests is no idleness: a share of it looks large beside tiny requests.
+    pause_ms = (1 - load / of) * (level.e2e.p50 or 0.0) if of else 0.0
+    if load < share * of and pause_ms > LAG_MS:
         reason = f"only {load:.1f} of {of:.4g} requests were in flight on average"
         enough = _REQUESTS_PER_WORKER * level.concurrency
         if level.requests < enough:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,7 @@ from bundler.errors import HostError, KeyFileError
 
 if TYPE_CHECKING:
     from bundler.build.tools import BuildTools
-    from bundler.ports import Signer
+    from bundler.ports import Advisories, Signer
 
 
 def build(
@@ -60,6 +61,13 @@ def build(
         ),
     ] = None,
     cache: CacheOption = None,
+    advisories: Annotated[
+        bool,
+        typer.Option(
+            "--advisories/--no-advisories",
+            help="Ask the package index for known vulnerabilities, for review/.",
+        ),
+    ] = True,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -104,7 +112,10 @@ def build(
     # Digests and licences are known now.
     write_lock(lock_path, built.lock)
     manifest = built.manifest
-    pack = write_review(out.absolute(), signer, tools) if signer else None
+    pack = None
+    if signer:
+        asked = connecting.advisories(host()) if advisories else None
+        pack = write_review(out.absolute(), signer, tools, asked)
     if json:
         show_json(
             {
@@ -126,8 +137,13 @@ def build(
     )
 
 
-def write_review(out: Path, signer: Signer, tools: BuildTools) -> Path | None:
-    """The reviewer's pack beside the volumes; None without the libraries that make it."""
+def write_review(
+    out: Path, signer: Signer, tools: BuildTools, index: Advisories | None = None
+) -> Path | None:
+    """The reviewer's pack beside the volumes; None without the libraries that make it.
+
+    `index` is asked for known vulnerabilities; without one the pack says that nobody was asked.
+    """
     from bundler.cli.review_cmds import look_into
     from bundler.format.reviewpack import FOLDER
     from bundler.format.trust import open_manifest
@@ -137,12 +153,18 @@ def write_review(out: Path, signer: Signer, tools: BuildTools) -> Path | None:
     try:
         with wiring.review_half():
             from bundler.review.pack import make_pack, write_pack
+            from bundler.review.vulnerabilities import check_by_index
         subject = look_into(
             out, verified, tools.progress, stored=lambda entry: tools.store.file(entry.sha256)
         )
     except HostError as error:
         tools.progress.note(f"no review/ was made: {error}; pip install 'airbundle[review]'")
         return None
+    if index is not None:
+        packages = subject.packages
+        with tools.progress.task("known vulnerabilities", len(packages), "packages") as task:
+            found = check_by_index(packages, index.of, index.source, tools.clock.now(), task)
+        subject = replace(subject, checked=found)
     write_pack(make_pack(subject), out / FOLDER, signer)
     return out / FOLDER
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,13 +19,20 @@ from bundler.cli.options import (
     VolumeKeyOption,
     volume_key,
 )
-from bundler.errors import EXIT_FAIL, KeyFileError, StateError
+from bundler.errors import (
+    EXIT_FAIL,
+    EXIT_INCONCLUSIVE,
+    KeyFileError,
+    StateError,
+    disk_errors,
+)
 from bundler.format.reviewpack import FOLDER, SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bundler.domain.manifest import Entry, VerifiedManifest
+    from bundler.domain.vulnerability import VulnerabilityCheck
     from bundler.format.sealing import VolumeKey
     from bundler.ports import Progress, Signer
     from bundler.review.licencepolicy import LicencePolicy
@@ -60,6 +68,31 @@ def review(
             show_default=False, readable=False,
         ),
     ] = None,
+    osv: Annotated[
+        Path | None,
+        typer.Option(
+            "--osv", help="Export of the OSV database (all.zip) to look packages up in.",
+            show_default=False, readable=False,
+        ),
+    ] = None,
+    exceptions: Annotated[
+        Path | None,
+        typer.Option(
+            "--exceptions", help="Vulnerabilities that were looked at already (YAML).",
+            show_default=False, readable=False,
+        ),
+    ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option(
+            "--known", help="An earlier pack's vulnerabilities.json, to make the same pack again.",
+            show_default=False, readable=False,
+        ),
+    ] = None,
+    fail_on: Annotated[
+        Literal["critical", "high", "medium", "low"] | None,
+        typer.Option("--fail-on", help="Exit code 10 from this severity on.", show_default=False),
+    ] = None,
     sign_with: Annotated[
         Path | None,
         typer.Option(
@@ -72,7 +105,8 @@ def review(
 ) -> None:  # fmt: skip
     """Make the reviewer's pack: what is in a bundle, what could execute, licences, SBOMs, the form.
 
-    Exit code 0: made, 10: made, and the licence policy denies something.
+    Exit code 0: made, 10: made, and the licence policy or --fail-on refuses something, 11: made, and packages
+    that --fail-on asks about could not be looked up.
     """
     if lang not in ("ko", "en", "both"):
         raise typer.BadParameter("--lang is ko, en or both")
@@ -80,6 +114,7 @@ def review(
     with wiring.review_half():
         from bundler.review.licencepolicy import read_policy
         from bundler.review.pack import make_pack, write_pack
+    _check_sources(osv, exceptions, known, fail_on)
     policy = read_policy(licences) if licences else None
     trust = wiring.gate().site(None, keys=wiring.verifiers(key or []), unsigned=unsigned)
     verified = trust.open(folder)
@@ -89,6 +124,7 @@ def review(
     shown = progress(quiet=quiet or json)
     stored = _stored_in(root) if root else None
     subject = look_into(folder, verified, shown, volume_key(sealed_with), stored, policy)
+    subject = replace(subject, checked=_checked(subject, osv, exceptions, known))
     write_pack(make_pack(subject, language), place, signer)
     denied = [
         one.name for one in subject.inventory.components if policy and policy.judge(one) == "deny"
@@ -96,6 +132,39 @@ def review(
     _show(subject, place, denied, json=json)
     if denied:
         raise typer.Exit(EXIT_FAIL)
+    if fail_on and subject.checked is not None:
+        if subject.checked.at_least(fail_on):
+            raise typer.Exit(EXIT_FAIL)
+        if subject.checked.unchecked:
+            raise typer.Exit(EXIT_INCONCLUSIVE)
+
+
+def _check_sources(
+    osv: Path | None, exceptions: Path | None, known: Path | None, fail_on: str | None
+) -> None:
+    if osv and known:
+        raise typer.BadParameter("--osv looks up, --known takes an earlier look-up; give one")
+    if exceptions and not osv:
+        raise typer.BadParameter("--exceptions belong to --osv")
+    if fail_on and not (osv or known):
+        raise typer.BadParameter("--fail-on needs --osv or --known")
+
+
+def _checked(
+    subject: Subject, osv: Path | None, exceptions: Path | None, known: Path | None
+) -> VulnerabilityCheck | None:
+    from bundler.domain.vulnerability import VulnerabilityCheck
+    from bundler.format.codec import from_bytes
+
+    if known is not None:
+        with disk_errors("reading", known):
+            return from_bytes(VulnerabilityCheck, known.read_bytes(), str(known))
+    if osv is None:
+        return None
+    with wiring.review_half():
+        from bundler.review.vulnerabilities import check_by_osv, read_exceptions
+    excepted = read_exceptions(exceptions) if exceptions else ()
+    return check_by_osv(subject.packages, osv, excepted, wiring.clock().now()[:10])
 
 
 def _stored_in(root: Path) -> Callable[[Entry], Path | None]:
@@ -171,6 +240,7 @@ def _show(subject: Subject, place: Path, denied: list[str], *, json: bool) -> No
                 ],
                 "licence_unknown": unknown,
                 "licence_denied": denied,
+                "vulnerabilities": _counts(subject),
             }
         )
         return
@@ -180,6 +250,8 @@ def _show(subject: Subject, place: Path, denied: list[str], *, json: bool) -> No
         table("what could execute", ["rank", "component", "file", "what"], rows)
     if len(first) > _SHOWN:
         say(f"and {len(first) - _SHOWN} more in {place}/review.html")
+    if subject.checked is not None:
+        _show_flaws(subject.checked)
     for name in denied:
         say(f"FAIL {name}: the licence policy denies it", "bold red")
     for name in unknown:
@@ -189,6 +261,39 @@ def _show(subject: Subject, place: Path, denied: list[str], *, json: bool) -> No
         f" {counts['attention']} to look at",
         "bold",
     )
+
+
+def _counts(subject: Subject) -> dict[str, object] | None:
+    checked = subject.checked
+    if checked is None:
+        return None
+    return {
+        "source": checked.source,
+        "date": checked.date,
+        "checked": checked.checked,
+        "unchecked": len(checked.unchecked),
+        "found": [one.model_dump(mode="json") for one in checked.found],
+    }
+
+
+def _show_flaws(checked: VulnerabilityCheck) -> None:
+    if checked.found:
+        rows = [
+            (
+                one.advisory.severity if one.counts else "excepted",
+                f"{one.package} {one.version}",
+                one.advisory.id,
+                one.advisory.summary[:80],
+                ", ".join(one.advisory.fixed[:3]),
+            )
+            for one in checked.found[:_SHOWN]
+        ]
+        table("known vulnerabilities", ["severity", "package", "id", "what", "mended in"], rows)
+    said = f"{checked.source}, of {checked.date or 'no date'}: {checked.checked} packages looked up"
+    if checked.unchecked:
+        say(f"{said}, {len(checked.unchecked)} not checked", "yellow")
+    else:
+        say(said)
 
 
 def register(app: typer.Typer) -> None:

@@ -21,34 +21,7 @@ from bundler.review.document import (
     plain,
     same,
 )
-from bundler.review.subject import Subject
-
-
-def vulnerabilities() -> Section:
-    """Not looked up here, and how to."""
-    return Section(
-        "vulnerabilities",
-        Words("알려진 취약점", "Known vulnerabilities"),
-        (
-            Paragraph(
-                Words(
-                    "미점검. 이 자료를 만들 때 취약점 데이터베이스를 조회하지 않았습니다. 취약점이 없다는 뜻이 아닙니다.",
-                    "Not checked. No vulnerability database was asked when this was made. That does not mean that there are none.",
-                ),
-                "attention",
-            ),
-            Commands(
-                (
-                    Words("# SBOM으로 점검하고, 데이터베이스 기준일을 함께 기록하십시오.",
-                          "# Check by the SBOM, and note the date of the database."),
-                    same("grype sbom:sbom.cdx.json -o table"),
-                    same("grype db status"),
-                    Words("# 또는", "# or"),
-                    same("trivy sbom --offline-scan --skip-db-update sbom.cdx.json"),
-                )
-            ),
-        ),
-    )  # fmt: skip
+from bundler.review.subject import VULNERABILITIES, Subject
 
 
 def malware(subject: Subject) -> Section:
@@ -166,13 +139,18 @@ def checks(subject: Subject) -> Section:
         *pickles,
         Words("# 8. 이 자료를 같은 번들에서 다시 만들어 비교(같은 버전이면 바이트까지 같음)",
               "# 8. Make this pack again from the bundle and compare (the same bytes from the same version)"),
-        same("airbundle review . --key KEY.pem --out /tmp/review && diff -r /tmp/review review"),
+        same(f"airbundle review . --key KEY.pem --out /tmp/review{_known(subject)} && diff -r /tmp/review review"),
     ]  # fmt: skip
     return Section(
         "checks",
         Words("기본 도구로 직접 확인하기", "Check it with stock tools"),
         (Commands(lines),),
     )
+
+
+def _known(subject: Subject) -> str:
+    """What a database said on the day of the build cannot be asked again."""
+    return f" --known review/{VULNERABILITIES}" if subject.checked is not None else ""
 
 
 def _first_member(subject: Subject, kind: ExecutableKind) -> Iterator[Words]:

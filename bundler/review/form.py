@@ -101,9 +101,9 @@ def transfer_form(subject: Subject, files: Mapping[str, bytes]) -> tuple[Field, 
         ),
         Field(
             Words("취약점 점검 결과(CVE·DB 기준일)", "Vulnerabilities (CVE, date of the database)"),
-            NOTHING, Words("미점검: 점검 후 기재", "not checked: fill in after the check"),
+            _checked(subject), Words("미점검: 점검 후 기재", "not checked: fill in after the check"),
         ),
-        Field(Words("취약점 예외 사유·조치 계획", "Exceptions and reasons"), NOTHING, person),
+        Field(Words("취약점 예외 사유·조치 계획", "Exceptions and reasons"), _exceptions(subject), person),
         Field(
             Words("SBOM", "SBOM"),
             same("; ".join(f"{name} sha256 {sha256_hex(files[name])}"
@@ -112,6 +112,27 @@ def transfer_form(subject: Subject, files: Mapping[str, bytes]) -> tuple[Field, 
         Field(Words("보관 장소·기간", "Kept where, how long"), NOTHING, person),
         Field(Words("파기 방법·예정일·확인자", "Destroyed how, when, by whom"), NOTHING, person),
     )  # fmt: skip
+
+
+def _checked(subject: Subject) -> Words:
+    found = subject.checked
+    if found is None or not found.checked:
+        return NOTHING
+    count = sum(one.counts for one in found.found)
+    rest = len(found.unchecked)
+    return Words(
+        f"{count}건, 미점검 {rest}개 패키지 ({found.source}, 기준일 {found.date})",
+        f"{count}; {rest} packages not checked ({found.source}, of {found.date})",
+    )
+
+
+def _exceptions(subject: Subject) -> Words:
+    """Each reason once, with whom and until when."""
+    given = (
+        [one.excepted for one in subject.checked.found if one.excepted] if subject.checked else []
+    )
+    lines = [f"{one.id}: {one.reason} ({one.by}, {one.expires})" for one in dict.fromkeys(given)]
+    return same("; ".join(lines)) if lines else NOTHING
 
 
 def form_section(fields: tuple[Field, ...]) -> Section:

@@ -16,14 +16,14 @@ from bundler.format import reviewpack
 from bundler.format.codec import to_bytes
 from bundler.format.trust import digest_line
 from bundler.ports import Signer
-from bundler.review import checksections, sections
+from bundler.review import checksections, flawsection, sections
 from bundler.review.document import Cell, Document, Section, Words, number, same
 from bundler.review.form import CYCLONEDX, SPDX, Field, form_section, transfer_form
 from bundler.review.markdown import markdown
 from bundler.review.page import html
 from bundler.review.sbom_cyclonedx import cyclonedx
 from bundler.review.sbom_spdx import spdx
-from bundler.review.subject import Subject
+from bundler.review.subject import VULNERABILITIES, Subject
 from bundler.review.tables import components_csv, form_csv, form_xlsx
 
 Language = Literal["ko", "en", "both"]
@@ -52,6 +52,8 @@ def make_pack(subject: Subject, language: Language = "both") -> dict[str, bytes]
     files["transfer-form.csv"] = form_csv(subject, fields)
     files["transfer-form.xlsx"] = form_xlsx(subject, fields)
     files["inventory.json"] = to_bytes(_packed(subject))
+    if subject.checked is not None:
+        files[VULNERABILITIES] = to_bytes(subject.checked)
     files.update(_licence_files(subject))
     files[reviewpack.BUNDLE] = digest_line(subject.verified.digest)
     return files
@@ -92,7 +94,7 @@ def document_of(subject: Subject, fields: tuple[Field, ...]) -> Document:
         sections.executables(subject),
         sections.components(subject),
         sections.licences(subject),
-        checksections.vulnerabilities(),
+        flawsection.vulnerabilities(subject.checked),
         checksections.malware(subject),
         checksections.network(subject),
         checksections.checks(subject),
@@ -129,7 +131,7 @@ def _figures(subject: Subject) -> list[tuple[Words, Cell]]:
         denied = sum(1 for one in rated if subject.policy.judge(one) == "deny")
         rows.append((Words("라이선스 금지", "Licence denied"), _counted(denied, "alarm")))
     rows += [
-        (Words("취약점", "Vulnerabilities"), Cell(Words("미점검", "not checked"), "attention")),
+        (Words("취약점", "Vulnerabilities"), flawsection.figure(subject.checked)),
         (Words("악성코드", "Malware"), Cell(Words("미검사", "not scanned"), "attention")),
     ]
     return rows

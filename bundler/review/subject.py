@@ -8,19 +8,31 @@ from datetime import datetime, timezone
 
 from bundler.domain.inventory import Inventory
 from bundler.domain.manifest import VerifiedManifest
+from bundler.domain.vulnerability import VulnerabilityCheck
 from bundler.review.licencepolicy import LicencePolicy
 
+# The look-up, for other programs and for making the same pack again.
+VULNERABILITIES = "vulnerabilities.json"
 # Names documents of bundles: derived, so that the same bundle gives the same documents.
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://github.com/airbundle/airbundle/review")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A bundle under review. `policy` is the site's, None when none was given."""
+    """A bundle under review. `policy` is the site's; `checked` what a database of vulnerabilities says.
+
+    Either is None when there is none.
+    """
 
     verified: VerifiedManifest
     inventory: Inventory
     policy: LicencePolicy | None = None
+    checked: VulnerabilityCheck | None = None
+
+    @property
+    def packages(self) -> dict[str, str]:
+        """Name -> version of every package that came from a package index."""
+        return {one.name: one.version for one in self.inventory.of("wheel", "tool") if one.version}
 
     @property
     def created(self) -> datetime:

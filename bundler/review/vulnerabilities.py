@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -17,11 +17,13 @@ from bundler.domain.vulnerability import (
     Vulnerability,
     VulnerabilityCheck,
 )
-from bundler.errors import SpecError, disk_errors
+from bundler.errors import SourceError, SpecError, disk_errors
 from bundler.format.untrusted import shown
+from bundler.ports import Task
 from bundler.review.osv import OsvDatabase, read_osv
 
 _LARGEST_FILE = 4 * 2**20
+_TRIES = 3
 Key = tuple[str, str]
 
 
@@ -82,6 +84,48 @@ def check_by_osv(
         unchecked=unchecked,
         exceptions=exceptions,
         today=today,
+    )
+
+
+def check_by_index(
+    packages: Mapping[str, str],
+    ask: Callable[[str, str], Iterable[Advisory]],
+    source: str,
+    now: str,
+    task: Task,
+) -> VulnerabilityCheck:
+    """Ask a package index about one package after another.
+
+    An index that answers none of the first questions is not asked any more.
+
+    Args:
+        packages: name -> version.
+        ask: gives what it knows of one; raises SourceError.
+        source: which index.
+        now: UTC time, which is the date of what it says.
+        task: told of packages.
+    """
+    known: dict[Key, Iterable[Advisory]] = {}
+    unchecked: list[Unchecked] = []
+    for name, version in sorted(packages.items()):
+        if len(unchecked) >= _TRIES and not known:
+            why = unchecked[-1].why
+        else:
+            try:
+                known[name, version] = tuple(ask(name, version))
+                task.advance(1)
+                continue
+            except SourceError as error:
+                why = shown(str(error), 200)
+        unchecked.append(Unchecked(package=name, version=version, why=why))
+        task.advance(1)
+    return judge(
+        source=source,
+        date=now,
+        advisories=known,
+        unchecked=unchecked,
+        exceptions=(),
+        today=now[:10],
     )
 
 

@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from openpyxl import load_workbook
 from bundler import wiring
 from bundler.cli.app import run
 from bundler.cli.build_cmds import write_review
+from bundler.errors import SourceError
 from bundler.format import reviewpack
 from tests.fakes.planted import PlantedBundle
 from tests.fakes.small_bundle import SmallBundle
@@ -256,3 +258,80 @@ def test_without_the_extra_it_says_what_to_do(
     assert done.returncode == 18
     assert f"needs {missing}" in done.stderr
     assert "airbundle[review]" in done.stderr
+
+
+def osv_export(folder: Path) -> Path:
+    record = {
+        "id": "GHSA-toy", "aliases": ["CVE-2026-77"], "modified": "2026-11-30T00:00:00Z",
+        "summary": "toy-dependency runs what a stranger sends",
+        "severity": [{"type": "CVSS_V3", "score": "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H"}],
+        "affected": [{
+            "package": {"ecosystem": "PyPI", "name": "toy-dependency"},
+            "ranges": [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "99"}]}],
+        }],
+    }  # fmt: skip
+    path = folder / "all.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("GHSA-toy.json", json.dumps(record))
+    return path
+
+
+def test_a_planted_vulnerability_is_found_excepted_and_expires(
+    planted: PlantedBundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export, out = osv_export(tmp_path), tmp_path / "review"
+    words = ["review", planted.out, "--key", planted.public, "--out", out, "--osv", export]
+    code, told = answer(capsys, *words, "--fail-on", "high")
+    assert code == 10
+    [found] = told["vulnerabilities"]["found"]
+    assert (found["package"], found["advisory"]["id"]) == ("toy-dependency", "CVE-2026-77")
+    korean = (out / "review.ko.md").read_text(encoding="utf-8")
+    assert "CVE\\-2026\\-77" in korean or "CVE-2026-77" in korean
+    assert "2026-11-30" in korean
+    assert "심각 9.8" in korean
+    form = (out / "transfer-form.csv").read_text(encoding="utf-8-sig")
+    assert "1건, 미점검 0개 패키지" in form
+    vex = tmp_path / "vex.yaml"
+    vex.write_text(
+        "exceptions:\n- {id: CVE-2026-77, status: accepted, reason: 내부망 전용, by: 김보안,"
+        " expires: 2999-12-31}\n",
+        encoding="utf-8",
+    )
+    assert answer(capsys, *words, "--exceptions", vex, "--fail-on", "low")[0] == 0
+    assert "내부망 전용 (김보안, 2999-12-31" in (out / "transfer-form.csv").read_text("utf-8-sig")
+    vex.write_text(vex.read_text(encoding="utf-8").replace("2999", "2020"), encoding="utf-8")
+    assert answer(capsys, *words, "--exceptions", vex, "--fail-on", "low")[0] == 10
+    assert "만료됨" in (out / "review.ko.md").read_text(encoding="utf-8")
+
+
+def test_an_earlier_look_up_makes_the_same_pack(
+    planted: PlantedBundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["review", planted.out, "--key", planted.public]
+    export = osv_export(tmp_path)
+    assert answer(capsys, *words, "--out", tmp_path / "one", "--osv", export)[0] == 0
+    known = tmp_path / "one" / "vulnerabilities.json"
+    assert answer(capsys, *words, "--out", tmp_path / "two", "--known", known)[0] == 0
+    subprocess.run(["diff", "-r", tmp_path / "one", tmp_path / "two"], check=True)
+    assert "--known review/vulnerabilities.json" in (tmp_path / "one/review.en.md").read_text(
+        encoding="utf-8"
+    )
+
+
+class _Silent:
+    source = "an index without advisories"
+
+    def of(self, name: str, version: str) -> tuple[Any, ...]:
+        raise SourceError("HTTP 404")
+
+
+def test_what_the_build_could_not_ask_is_not_checked(tmp_path: Path) -> None:
+    small = SmallBundle(tmp_path)
+    small.prepare()
+    small.build_only()
+    pack = write_review(small.out, wiring.signer(small.private), small.tools(), _Silent())
+    assert pack is not None
+    text = (pack / "review.en.md").read_text(encoding="utf-8")
+    assert "could not be looked up" in text
+    assert "HTTP 404" in text
+    assert "names no vulnerability" not in text

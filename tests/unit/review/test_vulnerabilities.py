@@ -15,7 +15,7 @@ from bundler.domain.hostindex import HostIndex
 from bundler.domain.vulnerability import Unchecked
 from bundler.errors import FormatError, SourceError, SpecError
 from bundler.review.osv import read_osv
-from bundler.review.vulnerabilities import check_by_osv, judge, read_exceptions
+from bundler.review.vulnerabilities import check_by_index, check_by_osv, judge, read_exceptions
 
 TODAY = "2026-12-02"
 V31_CRITICAL = "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H"
@@ -295,3 +295,30 @@ def test_an_index_that_does_not_know_is_an_error_and_not_none(
 def test_a_folder_of_wheels_has_no_such_data() -> None:
     with pytest.raises(SourceError, match="no JSON API"):
         IndexAdvisories(HostIndex(default_index="file:///srv/simple")).of("torch", "2.0")
+
+
+class _Counted:
+    def advance(self, amount: int) -> None:
+        pass
+
+
+def test_an_index_that_never_answers_is_asked_three_times(index: IndexAdvisories) -> None:
+    asked: list[str] = []
+
+    def ask(name: str, version: str) -> tuple[Any, ...]:
+        asked.append(name)
+        raise SourceError("no answer\x1b[2J")
+
+    packages = {f"p{number}": "1" for number in range(9)}
+    check = check_by_index(packages, ask, "x", "2026-12-02T00:00:00Z", _Counted())
+    assert asked == ["p0", "p1", "p2"]
+    assert (check.checked, len(check.unchecked)) == (0, 9)
+    assert "\x1b" not in check.unchecked[0].why
+
+
+def test_what_one_index_does_not_know_is_named(index: IndexAdvisories) -> None:
+    packages = {"torch": "2.0", "clean": "1", "absent": "1", "mirror": "1"}
+    check = check_by_index(packages, index.of, index.source, "2026-12-02T01:02:03Z", _Counted())
+    assert [one.advisory.id for one in check.found] == ["CVE-2026-1"]
+    assert [one.package for one in check.unchecked] == ["absent", "mirror"]
+    assert (check.checked, check.date) == (2, "2026-12-02T01:02:03Z")
