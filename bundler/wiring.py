@@ -203,12 +203,36 @@ def _html() -> ReportWriter:
     return HtmlReport()
 
 
+def _markdown() -> ReportWriter:
+    from bundler.adapters.report_markdown import MarkdownReport
+
+    return MarkdownReport()
+
+
+def _junit() -> ReportWriter:
+    from bundler.adapters.report_junit import JunitReport
+
+    return JunitReport()
+
+
+def _csv() -> ReportWriter:
+    from bundler.adapters.report_csv import CsvReport
+
+    return CsvReport()
+
+
 ENGINES: dict[str, Callable[[], EngineAdapter]] = {
     "vllm": _vllm,
     "llama.cpp": _llamacpp,
     "ollama": _ollama,
 }
-REPORTS: dict[str, Callable[[], ReportWriter]] = {"json": _json, "html": _html}
+REPORTS: dict[str, Callable[[], ReportWriter]] = {
+    "json": _json,
+    "html": _html,
+    "markdown": _markdown,
+    "junit": _junit,
+    "csv": _csv,
+}
 
 
 def uv_program() -> str:

@@ -143,7 +143,7 @@ def report(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Write the last acceptance run as report.json and one self-contained report.html."""
+    """Write the last acceptance run: JSON, one self-contained HTML page, Markdown, JUnit, CSV."""
     from bundler.deploy.root import Root
     from bundler.domain.facts import AcceptanceRecord
     from bundler.format.codec import from_bytes

@@ -42,7 +42,9 @@ def test_the_whole_closed_half(site: Any) -> None:
     judged = here.json("accept", "--quiet")
     assert judged["verdict"] == "PASS"
     files = here.json("report")["files"]
-    assert [Path(name).name for name in files] == ["report.json", "report.html"]
+    assert [Path(name).name for name in files] == [
+        "report.json", "report.html", "report.md", "report.junit.xml", "report.csv",
+    ]  # fmt: skip
     page = Path(files[1]).read_text(encoding="utf-8")
     assert seen["bundles"][0]["bundle_id"] in page
     record = json.loads(Path(files[0]).read_text(encoding="utf-8"))

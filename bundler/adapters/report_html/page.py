@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from bundler.adapters.report_html import correctness, figures, sections, timeline
+from bundler.adapters.report_html import correctness, figures, integrity, sections, timeline
 from bundler.adapters.report_html.style import CSS
 from bundler.adapters.report_html.texts import both
 from bundler.domain.facts import AcceptanceRecord
@@ -28,7 +28,9 @@ class HtmlReport:
                 sections.what_ran(record),
                 sections.checks(record),
                 correctness.probed(record),
+                integrity.gates(record),
                 figures.measured(record),
+                integrity.known(record),
                 timeline.observed(record.telemetry),
                 sections.errors(record),
                 sections.services(record),

@@ -1,19 +1,26 @@
 from __future__ import annotations
 
+import csv
+import io
 import re
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import pytest
 
 from bundler.accept.judge import judge, sample_key
 from bundler.accept.ranges import compare_level
+from bundler.adapters.report_csv import CsvReport
 from bundler.adapters.report_html import timeline
 from bundler.adapters.report_html.charts import Limit, bars, lines, nice_top, scatter
 from bundler.adapters.report_html.page import HtmlReport
 from bundler.adapters.report_html.texts import korean, number
 from bundler.adapters.report_json import JsonReport
+from bundler.adapters.report_junit import JunitReport
+from bundler.adapters.report_markdown import MarkdownReport
 from bundler.domain.correctness import CorrectnessResult, Outcome
 from bundler.domain.facts import AcceptanceRecord, RequestSample, ServiceState
+from bundler.domain.profile import Comparison
 from bundler.domain.spec import Acceptance, Expected, Slo
 from bundler.domain.telemetry import (
     EngineObservation,
@@ -22,7 +29,7 @@ from bundler.domain.telemetry import (
     Span,
     Telemetry,
 )
-from bundler.domain.verdict import overall
+from bundler.domain.verdict import Gate, Verdict, overall
 from bundler.format.profiles import profiles_in, shipped_folder
 from tests.unit.accept.known import fingerprint, profile
 from tests.unit.accept.levels import failed, level, sample
@@ -388,3 +395,77 @@ def test_a_record_of_before_is_still_read() -> None:
 def test_what_the_probes_say_is_said_in_korean(text: str) -> None:
     assert HANGUL.search(korean(text))
     assert "\\" not in korean(text)
+
+
+def doubtful(of: AcceptanceRecord) -> AcceptanceRecord:
+    """The record with a gate that failed, and hostile words wherever an engine may put some."""
+    gate = Gate(
+        service="chat", concurrency=4, name="client lag", state="failed", measured="p99 90.0 ms",
+        limit="p99 <= 5.0 ms", reason=f"late {HOSTILE}",
+    )  # fmt: skip
+    checks = tuple(
+        check.model_copy(
+            update={"verdict": Verdict.NOT_COMPARABLE, "reason": f"=1+1 | `{HOSTILE}\x1b"}
+        )
+        for check in of.checks
+    )
+    return of.model_copy(
+        update={"gates": (gate,), "checks": checks, "verdict": Verdict.NOT_COMPARABLE}
+    )
+
+
+def test_the_page_shows_the_gates_that_failed_first() -> None:
+    page = HtmlReport().render(doubtful(record()))
+    assert "측정의 타당성" in page
+    assert "측정 클라이언트 지연" in page
+    assert "부적합" in page
+    assert HOSTILE not in page
+
+
+def test_known_figures_stand_beside_the_measured_ones() -> None:
+    known = Comparison(
+        service="chat", concurrency=4, metric="output_tokens_per_s", measured=81.0,
+        profile="field-h200", kind="field", worst=120.0, best=None, outcome="worse", basis="told",
+    )  # fmt: skip
+    page = HtmlReport().render(record().model_copy(update={"comparisons": (known,)}))
+    assert "알려진 수치와의 비교" in page
+    assert "현장 보고" in page
+    assert "120" in page
+
+
+def test_junit_has_a_case_for_each_check() -> None:
+    good = record()
+    suite = ElementTree.fromstring(JunitReport().render(good))[0]
+    assert int(suite.attrib["tests"]) == len(good.checks) == len(suite.findall("testcase"))
+    assert not suite.findall(".//failure")
+    bad = record(*[failed("refused")] * 60)
+    suite = ElementTree.fromstring(JunitReport().render(bad))[0]
+    assert len(suite.findall(".//failure")) == int(suite.attrib["failures"]) > 0
+    open_ = doubtful(good)
+    suite = ElementTree.fromstring(JunitReport().render(open_))[0]
+    assert len(suite.findall(".//skipped")) == len(open_.checks)
+    assert "NOT COMPARABLE" in suite.findall(".//skipped")[0].attrib["message"]
+
+
+def test_csv_has_a_line_for_each_level_and_computes_nothing() -> None:
+    made = record().model_copy(update={"engine_name": "=cmd|' /C calc'!A0"})
+    rows = list(csv.DictReader(io.StringIO(CsvReport().render(made))))
+    assert [row["concurrency"] for row in rows] == ["1", "4"]
+    assert float(rows[0]["ttft_ms_p50"]) > 0
+    assert rows[0]["ttft_ms_p99"] == ""
+    assert rows[0]["engine"].startswith("'=")
+    assert {row["verdict"] for row in rows} == {"PASS"}
+    assert [row["gates_failed"] for row in csv.DictReader(io.StringIO(CsvReport().render(doubtful(made))))] == [
+        "", "client lag",
+    ]  # fmt: skip
+
+
+def test_markdown_says_the_verdict_first_and_lets_no_markup_in() -> None:
+    text = MarkdownReport().render(doubtful(record()))
+    assert text.splitlines()[0] == "# demo: NOT COMPARABLE"
+    assert "측정이 타당하지 않은 이유" in text
+    assert "<script>" not in text
+    rows = [line for line in text.splitlines() if line.startswith("| NOT COMPARABLE")]
+    # A bar inside a cell would make columns of its own.
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}
+    assert "서명되지 않은" in MarkdownReport().render(record(key_id=None))
