@@ -149,7 +149,7 @@ def report(
     from bundler.format.codec import from_bytes
 
     place = Root(root_folder(root))
-    path = _last_record(place.acceptance)
+    path = last_record(place.acceptance)
     with disk_errors("reading", path):
         record = from_bytes(AcceptanceRecord, path.read_bytes(), str(path))
     folder = (out or path.parent).absolute()
@@ -166,7 +166,12 @@ def report(
     say(record.verdict.value, STYLE[record.verdict])
 
 
-def _last_record(folder: Path) -> Path:
+def last_record(folder: Path) -> Path:
+    """The newest acceptance run below a folder.
+
+    Raises:
+        StateError: there is none.
+    """
     last = folder / LAST
     name = last.read_text().strip() if last.is_file() else ""
     path = folder / name / RECORD

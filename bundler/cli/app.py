@@ -33,6 +33,7 @@ HOMES = {
     **dict.fromkeys(("sign", "attach", "approve", "reject"), "sign_cmds"),
     "trust": "trust_cmds",
     "audit": "audit_cmds",
+    "receipt": "receipt_cmds",
     "golden": "golden_cmds",
     "baseline": "baseline_cmds",
     "review": "review_cmds",
