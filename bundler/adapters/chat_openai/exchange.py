@@ -1,7 +1,7 @@
 """One HTTP/1.1 request on one connection, read in the event loop's own callback.
 
 Each read is stamped before anything else happens, and handed on without waking a task: at 100 streams
-this took half of the processor time of a client library (`python -m scripts.bench_client`). A connection
+this took half of the processor time of the same client on aiohttp. A connection
 each: a server that closes an idle one as we write would be counted as a failed request. No proxy from
 the environment, no redirects, no compression: engines are on this host.
 

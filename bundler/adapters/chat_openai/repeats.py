@@ -1,6 +1,6 @@
 """Reads a chunk that differs from an earlier one in its text alone, without parsing it again.
 
-In a stream that is nearly every chunk, and parsing was a third of the client's processor time.
+In a stream that is nearly every chunk.
 """
 
 from __future__ import annotations
