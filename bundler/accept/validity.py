@@ -51,7 +51,7 @@ def level_gates(
         _stream_end(level, good),
         _client_lag(plan, level),
         _prefix_cache(level, good),
-        _server_agreement(level, good, samples),
+        _server_agreement(plan, level, good, samples),
         _warm_up(plan, level),
         _cold_start(plan, level, good),
         *_load(plan, level),
@@ -164,10 +164,14 @@ def _cached_share(level: LevelMetrics, good: Sequence[RequestSample]) -> float |
 
 
 def _server_agreement(
-    level: LevelMetrics, good: Sequence[RequestSample], samples: Sequence[RequestSample]
+    plan: Acceptance,
+    level: LevelMetrics,
+    good: Sequence[RequestSample],
+    samples: Sequence[RequestSample],
 ) -> Gate:
     """Requests, TTFT and requests in flight by the server's counters against ours."""
-    name, limit = "server agreement", f"within {AGREE_SHARE * 100:.0f} % or {AGREE_MS:g} ms"
+    slack = max(AGREE_MS, _slack_ms(plan))
+    name, limit = "server agreement", f"within {AGREE_SHARE * 100:.0f} % or {slack:g} ms"
     server = level.server
     if server is None or server.requests is None:
         silent = "the engine has no such counters"
@@ -184,7 +188,7 @@ def _server_agreement(
     measured, reason = f"{server.requests} requests", ""
     if mean is not None and theirs is not None and server.requests == len(good):
         measured = f"mean TTFT {theirs:.1f} ms there, {mean:.1f} ms here"
-        if abs(mean - theirs) > max(AGREE_MS, AGREE_SHARE * theirs):
+        if abs(mean - theirs) > max(slack, AGREE_SHARE * theirs):
             reason = f"{measured}: something between client and engine takes the time"
     in_flight = server.in_flight_mean
     if not reason and in_flight is not None and server.polls >= _LEAST_POLLS:

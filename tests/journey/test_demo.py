@@ -62,7 +62,9 @@ def check_levels(found: dict[str, Any], output_tokens: int) -> None:
     for level in found["levels"]:
         assert level["succeeded"] == level["requests"] == 60
         assert level["output_tokens"] == 60 * output_tokens
-        assert level["ttft"]["p99"] > 0
+        assert level["ttft"]["p95"] > 0
+        # Sixty requests say nothing of it.
+        assert level["ttft"]["p99"] is None
 
 
 def check_volumes(bundle: Path) -> None:
