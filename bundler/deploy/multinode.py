@@ -34,7 +34,7 @@ HEAD_PORT={port}
 #VLLM_HOST_IP=10.0.0.5
 # Ray (from 2.52 on) can ask its nodes for a token, of a file that lies on each of them: `ray get-auth-token --generate`.
 #RAY_AUTH_MODE=token
-#RAY_AUTH_TOKEN_PATH=/root/.ray/auth_token
+#RAY_AUTH_TOKEN_PATH=/etc/ray/auth_token
 # The network interfaces between the nodes; without them NCCL and Gloo choose by themselves.
 #NCCL_SOCKET_IFNAME=eth0
 #GLOO_SOCKET_IFNAME=eth0
