@@ -15,10 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from bundler.accept.statistics import quantile
-from bundler.domain.ab import ArmName, ArmRun, Comparison
+from bundler.domain.ab import PAIRS, ArmName, ArmRun, Comparison
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics
 
-PAIRS = 4
 # Below this a difference is not worth a change: identical pairs differ by as much on a quiet machine.
 MARGIN = 0.10
 LEAST_PAIRS = 2

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from bundler.accept.exposition import values
 from bundler.accept.statistics import quantile
 from bundler.domain.facts import ServerWindow
 from bundler.ports import ChatSession
@@ -28,25 +29,17 @@ _NAMES = {
         "llamacpp:requests_deferred",
     ),
 }
-_FIGURE_OF = {name: figure for figure, names in _NAMES.items() for name in names}
+_ALL_NAMES = tuple(name for names in _NAMES.values() for name in names)
 
 
 def figures(text: str) -> dict[str, float]:
     """What we ask of a page in Prometheus' text format; a figure that is not there is left out."""
+    read = values(text, _ALL_NAMES)
     found: dict[str, float] = {}
-    for line in text.splitlines():
-        name, _, rest = line.partition("{")
-        if not rest:
-            name, _, rest = line.partition(" ")
-        figure = _FIGURE_OF.get(name)
-        if figure is None:
-            continue
-        try:
-            value = float(rest.rpartition("}")[2].split()[0])
-        except (ValueError, IndexError):
-            continue
-        if 0 <= value < 2**60:  # NaN is not, either
-            found[figure] = found.get(figure, 0.0) + value
+    for figure, names in _NAMES.items():
+        sound = [value for name in names for value in read.get(name, ()) if 0 <= value < 2**60]
+        if sound:
+            found[figure] = sum(sound)
     return found
 
 

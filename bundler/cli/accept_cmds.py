@@ -15,6 +15,7 @@ from bundler.cli.console import progress, say, show_json
 from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, show
 from bundler.cli.measuring import measure
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
+from bundler.domain.ab import PAIRS
 from bundler.errors import EXIT_INCONCLUSIVE, EXIT_OK, StateError, disk_errors
 
 
@@ -60,7 +61,7 @@ def accept(
     ] = None,
     pairs: Annotated[
         int, typer.Option("--pairs", min=2, max=20, help="--ab: runs of each setting.")
-    ] = comparing.PAIRS,
+    ] = PAIRS,
     start_timeout: Annotated[
         float,
         typer.Option("--start-timeout", min=1, help="--ab: seconds until a service is healthy."),

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from bundler.ports import Progress
 
 AB_RECORD = "ab.json"
-# As `accept.ab`, which is not loaded for a line of help.
-PAIRS = 4
 
 
 def parse_arms(text: str) -> tuple[Arm, Arm]:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundler.accept.ab import MARGIN, PAIRS, compare, conclude, order
-from bundler.domain.ab import ArmRun
+from bundler.accept.ab import MARGIN, compare, conclude, order
+from bundler.domain.ab import PAIRS, ArmRun
 
 FIGURE = "chat@25 output_tokens_per_s"
 WORDS = {"A": "kernel=deepgemm", "B": "kernel=triton"}
