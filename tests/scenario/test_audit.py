@@ -13,6 +13,8 @@ from bundler.deploy.root import Root
 from bundler.errors import IntegrityError
 from bundler.wiring import audit_log
 
+pytestmark = pytest.mark.slow
+
 ADD = """
 import sys
 from pathlib import Path

@@ -38,6 +38,8 @@ from tests.fakes.runtime import python_archive
 from tests.fakes.small_bundle import PYTHON, SmallBundle
 from tests.fakes.wheels import make_wheel
 
+pytestmark = pytest.mark.slow
+
 STDLIB_3_6 = {
     "argparse", "base64", "concurrent.futures", "contextlib", "ctypes", "errno", "fcntl", "hashlib",
     "json", "os", "platform", "re", "shlex", "shutil", "signal", "subprocess", "sys", "tarfile",

@@ -23,6 +23,8 @@ from bundler.format.rules import check_rules
 from tests.fakes.gguf import gguf_bytes
 from tests.fakes.small_bundle import SmallBundle
 
+pytestmark = pytest.mark.slow
+
 BIG = "models/toy/toy.gguf"
 
 

@@ -18,6 +18,8 @@ from bundler.format.codec import parse_manifest
 from tests.fakes.faults import CRASHED, DIED, contents, in_child
 from tests.fakes.small_bundle import SmallBundle
 
+pytestmark = pytest.mark.slow
+
 REFUSALS = {errno.ENOSPC: 6, errno.EIO: 20, errno.EROFS: 20, errno.EFBIG: 6}
 
 

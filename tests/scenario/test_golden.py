@@ -4,7 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bundler.deploy.root import Root
+
+pytestmark = pytest.mark.slow
 
 
 def test_what_a_model_says_is_kept_compared_and_carried(site: Any, tmp_path: Path) -> None:

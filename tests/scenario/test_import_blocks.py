@@ -22,6 +22,8 @@ from bundler.format.digests import sha256_file
 from bundler.format.spans import BlockSpan
 from tests.fakes.small_bundle import SmallBundle
 
+pytestmark = pytest.mark.slow
+
 BIG = "models/toy/toy.gguf"
 
 

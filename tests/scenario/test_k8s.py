@@ -11,6 +11,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
+pytestmark = pytest.mark.slow
+
 OPEN = "0.0.0.0"
 SCHEMA = json.loads(
     (Path(__file__).parents[1] / "assets/leaderworkerset-v1.schema.json").read_text()

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 Q8 = {"kv_cache_dtype": "q8_0"}
 
 

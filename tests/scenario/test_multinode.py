@@ -20,6 +20,8 @@ import pytest
 from bundler.cli.app import run
 from tests.fakes.site import Site
 
+pytestmark = pytest.mark.slow
+
 NODES = 3
 AIRBUNDLE = [sys.executable, "-m", "bundler"]
 

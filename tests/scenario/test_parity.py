@@ -18,6 +18,8 @@ from bundler.format.codec import parse_manifest, to_bytes
 from bundler.format.rules import check_rules
 from tests.fakes.small_bundle import SmallBundle
 
+pytestmark = pytest.mark.slow
+
 
 def built(folder: Path, parity: int, volume_size: int = 200_000) -> SmallBundle:
     if parity > 1:

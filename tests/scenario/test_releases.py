@@ -20,6 +20,8 @@ from bundler.format.digests import sha256_file
 from tests.fakes.runtime import python_archive
 from tests.fakes.site import Site, gone
 
+pytestmark = pytest.mark.slow
+
 WISH = {
     "expected": [{"concurrency": 4, "metric": "output_tokens_per_s", "min": 1e9, "source": "w"}]
 }

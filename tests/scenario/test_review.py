@@ -23,6 +23,8 @@ from bundler.format import reviewpack
 from tests.fakes.planted import PlantedBundle
 from tests.fakes.small_bundle import SmallBundle
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> PlantedBundle:

@@ -19,6 +19,8 @@ import pytest
 from bundler.deploy.root import Root
 from bundler.wiring import uv_program
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def served(here: Any, port: int) -> Iterator[str]:

@@ -16,6 +16,8 @@ import pytest
 from bundler.deploy.root import Root
 from tests.fakes.site import gone
 
+pytestmark = pytest.mark.slow
+
 
 def ask(url: str, key: str = "") -> int:
     request = urllib.request.Request(

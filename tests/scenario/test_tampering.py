@@ -63,6 +63,7 @@ def test_a_flipped_byte_in_any_file_beside_the_volumes_is_named(small: SmallBund
             (small.out / name).write_bytes(original)
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_anywhere_in_a_volume_names_the_volume_and_the_path(
     small: SmallBundle,
 ) -> None:

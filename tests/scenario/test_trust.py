@@ -18,6 +18,8 @@ from bundler.format.codec import parse_manifest, to_bytes
 from bundler.format.statements import read_statement
 from tests.fakes.small_bundle import SmallBundle
 
+pytestmark = pytest.mark.slow
+
 
 class Place:
     """A supplier's bundle, some people with keys, and a closed site."""

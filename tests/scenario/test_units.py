@@ -18,6 +18,8 @@ import pytest
 from tests.fakes.site import gone
 from tests.scenario.test_services import ask, environment
 
+pytestmark = pytest.mark.slow
+
 AIRBUNDLE = [sys.executable, "-m", "bundler"]
 
 

@@ -14,6 +14,8 @@ from bundler.deploy.root import Root
 from bundler.errors import HostError
 from tests.scenario.test_closed_side import gapped
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["absent", "no execution"])
 def without_uv(request: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

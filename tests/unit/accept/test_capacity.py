@@ -53,6 +53,7 @@ def finder(chat: Queueing, kept: list[CapacityRecord], budget_s: float = 1e6) ->
     )
 
 
+@pytest.mark.slow
 def test_the_limit_is_found_and_every_level_is_kept() -> None:
     kept: list[CapacityRecord] = []
     record = finder(Queueing(SimulatedTime(), Behaviour()), kept).run()

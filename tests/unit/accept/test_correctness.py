@@ -21,6 +21,8 @@ from tests.fakes.oracle_engine import Oracle, serving
 from tests.unit.accept.fake_chat import CountingProgress
 from tests.unit.accept.test_acceptance_pipeline import state, verified
 
+pytestmark = pytest.mark.slow
+
 ALL: tuple[Probe, ...] = ("golden", "nll", "garbage", "needle", "tools", "json", "korean")
 
 

@@ -100,6 +100,7 @@ def tied(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10, 25])
 def test_requests_that_share_their_waves_luck_do_not_fail_a_good_service(size: int) -> None:
     naive = tied(size, 0.95, 0.1, lambda good, size: 1.0)
@@ -107,6 +108,7 @@ def test_requests_that_share_their_waves_luck_do_not_fail_a_good_service(size: i
     assert tied(size, 0.95, 0.1, design_effect)[FAIL] <= 0.05 * TRIALS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "share"), [(10, 0.94), (25, 0.94), (25, 0.93)])
 def test_nor_do_they_pass_a_service_a_point_below_the_target(size: int, share: float) -> None:
     assert tied(size, share, 0.1, design_effect)[PASS] <= 0.05 * TRIALS
