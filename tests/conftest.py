@@ -8,11 +8,17 @@ import socket
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.fakes.small_bundle import SmallBundle
 
 OUTSIDE = ("index", "engine")
 SLOW = (*OUTSIDE, "slow")
+
+# A gate says something of the change, not of the day's luck: the same examples each time.
+# New ones are what `python -m tests.fuzz` is for.
+settings.register_profile("gate", derandomize=True)
+settings.load_profile("gate")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -38,11 +38,12 @@ def html(document: Document, language: str = "both") -> bytes:
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="referrer" content="no-referrer">'
-        f"<title>{title}</title><style>{CSS}</style></head><body>\n"
+        f"<title>{title}</title><style>{CSS}</style></head><body><main>\n"
         # The switch works without script: the inputs stand before what they govern.
         f'<input class="lang" type="radio" name="lang" id="ko" {ko} aria-label="한국어">'
         f'<input class="lang" type="radio" name="lang" id="en" {en} aria-label="English">'
-        f'{switch}<main>{body}<p class="foot">{_both(document.foot)}</p></main></body></html>\n'
+        f'{switch}<div class="page">{body}<p class="foot">{_both(document.foot)}</p></div>'
+        "</main></body></html>\n"
     ).encode()
 
 

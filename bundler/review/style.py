@@ -13,8 +13,8 @@ color-scheme:light dark}
 body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.6 "Pretendard","Noto Sans KR",
 "Noto Sans CJK KR","Malgun Gothic","Apple SD Gothic Neo",system-ui,sans-serif;word-break:keep-all;
 overflow-wrap:anywhere}
-main,nav{max-width:1280px;margin:0 auto;padding:0 20px}
-main{padding-bottom:48px}
+nav,.page{max-width:1280px;margin:0 auto;padding:0 20px}
+.page{padding-bottom:48px}
 code,pre{font:12.5px/1.55 ui-monospace,"D2Coding","Cascadia Mono",Consolas,"DejaVu Sans Mono","Noto Sans CJK KR",
 monospace}
 code{word-break:break-all}
@@ -32,7 +32,7 @@ nav label{padding:3px 14px;border:1px solid var(--line);border-radius:6px;cursor
 color:var(--dim)}
 #ko:checked~nav [for=ko],#en:checked~nav [for=en]{background:var(--ink);color:var(--bg);border-color:var(--ink)}
 #ko:focus-visible~nav [for=ko],#en:focus-visible~nav [for=en]{outline:3px solid var(--link);outline-offset:2px}
-#ko:checked~main .en,#en:checked~main .ko{display:none}
+#ko:checked~.page .en,#en:checked~.page .ko{display:none}
 .top{display:flex;justify-content:space-between;gap:24px;align-items:flex-start;flex-wrap:wrap;margin-top:14px}
 .top>div{flex:1 1 320px}
 .sign{border-collapse:collapse;font-size:13px;text-align:center}
@@ -62,10 +62,10 @@ details{margin:0 0 14px}
 summary{cursor:pointer;padding:6px 0;color:var(--link)}
 .toc{columns:2;padding-left:20px;margin:16px 0 0}
 .foot{margin-top:40px;font-size:13px;color:var(--dim);border-top:1px solid var(--line);padding-top:10px}
-@media screen and (max-width:640px){main,nav{padding-left:14px;padding-right:14px}h1{font-size:22px}
+@media screen and (max-width:640px){nav,.page{padding-left:14px;padding-right:14px}h1{font-size:22px}
 .sign{display:none}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}.toc{columns:1}}
 @media print{@page{size:A4 landscape;margin:12mm}
-body{font-size:9.5pt}nav,.lang{display:none}main{max-width:none;padding:0}
+body{font-size:9.5pt}nav,.lang{display:none}.page{max-width:none;padding:0}
 h2{margin-top:18px;break-after:avoid}tr,dl>*,.figures div{break-inside:avoid}
 details>*{display:block}details::details-content{content-visibility:visible}
 .scroll{overflow:visible}table.data{font-size:8pt}.data th,.data td{padding:3px 5px;min-width:0}

@@ -73,16 +73,16 @@ def test_bent_values(manifest: dict[str, Any], choices: list[tuple[int, Any, str
         every = list(places(bent))
         container, key = every[number % len(every)]
         if what == "s":
-            container[key] = odd
+            container[key] = copy.deepcopy(odd)  # never in itself, nor in the next example
         elif what == "d":
             del container[key]
         elif what == "c":
             other, name = every[(number * 7) % len(every)]
             container[key] = copy.deepcopy(other[name])
         elif isinstance(container, dict):
-            container["unknown"] = odd
+            container["unknown"] = copy.deepcopy(odd)
         else:
-            container.append(odd)
+            container.append(copy.deepcopy(odd))
     check(canonical(bent))
 
 
