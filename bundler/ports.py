@@ -20,6 +20,7 @@ from bundler.domain.launching import Situation as Situation
 if TYPE_CHECKING:
     from zipfile import ZipFile
 
+    from bundler.domain.beside import Beside
     from bundler.domain.engine_facts import EngineFacts
     from bundler.domain.facts import AcceptanceRecord
     from bundler.domain.host import Devices, Host
@@ -354,5 +355,5 @@ class ReportWriter(Protocol):
 
     filename: str
 
-    def render(self, record: AcceptanceRecord) -> str:
-        """The whole document."""
+    def render(self, record: AcceptanceRecord, beside: Beside = ...) -> str:
+        """The whole document; `beside` are other runs of the same bundle, where there is room for them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+from bundler.domain.beside import NOTHING, Beside
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, Quantiles
 
 _HEAD = (
@@ -20,7 +21,7 @@ class CsvReport:
 
     filename = "report.csv"
 
-    def render(self, record: AcceptanceRecord) -> str:
+    def render(self, record: AcceptanceRecord, beside: Beside = NOTHING) -> str:
         """The whole document."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")

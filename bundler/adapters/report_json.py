@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bundler.domain.beside import NOTHING, Beside
 from bundler.domain.facts import AcceptanceRecord
 from bundler.format.codec import to_bytes
 
@@ -11,6 +12,6 @@ class JsonReport:
 
     filename = "report.json"
 
-    def render(self, record: AcceptanceRecord) -> str:
+    def render(self, record: AcceptanceRecord, beside: Beside = NOTHING) -> str:
         """The whole document."""
         return to_bytes(record).decode()

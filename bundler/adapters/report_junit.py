@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from xml.sax.saxutils import quoteattr
 
+from bundler.domain.beside import NOTHING, Beside
 from bundler.domain.facts import AcceptanceRecord
 from bundler.domain.verdict import Check, Verdict
 
@@ -17,7 +18,7 @@ class JunitReport:
 
     filename = "report.junit.xml"
 
-    def render(self, record: AcceptanceRecord) -> str:
+    def render(self, record: AcceptanceRecord, beside: Beside = NOTHING) -> str:
         """The whole document."""
         failed = sum(check.verdict is Verdict.FAIL for check in record.checks)
         skipped = sum(check.verdict not in (Verdict.FAIL, Verdict.PASS) for check in record.checks)

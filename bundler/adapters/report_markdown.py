@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from bundler.domain.beside import NOTHING, Beside
 from bundler.domain.facts import AcceptanceRecord
 
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#|!~])")
 
 
@@ -15,9 +17,9 @@ class MarkdownReport:
 
     filename = "report.md"
 
-    def render(self, record: AcceptanceRecord) -> str:
+    def render(self, record: AcceptanceRecord, beside: Beside = NOTHING) -> str:
         """The whole document."""
-        return "\n".join(_lines(record)) + "\n"
+        return "\n".join((*_lines(record), *_beside(beside))) + "\n"
 
 
 def _lines(record: AcceptanceRecord) -> Iterator[str]:
@@ -76,6 +78,39 @@ def _lines(record: AcceptanceRecord) -> Iterator[str]:
         yield from (f"- {_plain(line)}" for line in record.warnings)
 
 
+def _beside(beside: Beside) -> Iterator[str]:
+    """Searches for the most users, and settings compared."""
+    for one in beside.searches:
+        yield f"## 최대 동시 사용자: {_plain(one.service)} {one.best if one.best is not None else '-'}"
+        yield ""
+        yield f"{one.verdict.value}: {_plain(one.reason)}"
+        yield ""
+        yield from _table(
+            ("동시 요청", "판정", "성공", "TTFT p95 ms", "출력 tok/s"),
+            [
+                (
+                    str(trial.metrics.concurrency), trial.verdict.value,
+                    f"{trial.metrics.succeeded}/{trial.metrics.requests}", _ms(trial.metrics.ttft.p95),
+                    f"{trial.metrics.output_tokens_per_s:.1f}",
+                )
+                for trial in one.trials
+            ],
+        )  # fmt: skip
+    for compared in beside.settings:
+        yield "## 두 설정의 비교"
+        yield ""
+        yield from (f"- {arm.name}: {_plain(arm.words)}" for arm in compared.arms)
+        yield f"- {_plain(compared.said)}"
+        yield ""
+        yield from _table(
+            ("지표", "B/A", "95%", "나은 쪽"),
+            [
+                (one.figure, f"{one.ratio:.2f}", f"{one.low:.2f}–{one.high:.2f}", one.wins or "-")
+                for one in compared.comparisons
+            ],
+        )
+
+
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
@@ -84,8 +119,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """One line in which nothing is markup."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    """One line in which nothing is markup, and nothing reorders or hides text."""
+    shown = _STEERING.sub(lambda m: m[0].encode("unicode_escape").decode(), " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", shown)
 
 
 def _ms(value: float | None) -> str:

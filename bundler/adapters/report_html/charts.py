@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import quantiles
 
 from bundler.adapters.report_html.texts import both, number
 
 WIDTH, HEIGHT = 440, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 34, 46
 _TICKS = 4
+# So many words fit beside each other below the axis, and figures above bars.
+_MOST_LABELS, _MOST_VALUES = 12, 8
 # A limit far above the data would press the data flat; then the caption alone tells it.
 _LIMIT_ROOM = 2.5
 
@@ -84,13 +87,17 @@ def bars(levels: Sequence[int], values: Sequence[float]) -> str:
     plane = _plane(list(values), None)
     parts = [_y_axis(plane), _x_levels(levels)]
     half = min(30.0, (WIDTH - _LEFT - _RIGHT) / len(levels) * 0.3)
+    step = -(-len(levels) // _MOST_VALUES)
     for index, value in enumerate(values):
         x, y = plane.x(_share(index, len(levels))), plane.y(value)
         parts.append(
             f'<rect class="bar" x="{x - half:.1f}" y="{y:.1f}" width="{2 * half:.1f}"'
             f' height="{HEIGHT - _BOTTOM - y:.1f}"/>'
-            f'<text class="value" x="{x:.1f}" y="{y - 5:.1f}" text-anchor="middle">{number(value)}</text>'
         )
+        if index % step == 0:
+            parts.append(
+                f'<text class="value m" x="{x:.1f}" y="{y - 5:.1f}">{number(value)}</text>'
+            )
     return _svg(parts)
 
 
@@ -102,13 +109,47 @@ def scatter(points: Sequence[tuple[float, float | None]], limit: Limit | None = 
     plane = _plane(known or [1.0], limit)
     x_most = nice_top(max(at for at, _ in points))
     parts = [_y_axis(plane), _x_seconds(x_most), _limit(plane, limit)]
-    for at, value in points:
-        x = plane.x(at / x_most)
-        if value is None:
-            y = HEIGHT - _BOTTOM - 6
-            parts.append(f'<path class="cross" d="M{x - 4:.1f} {y - 4}l8 8m0-8l-8 8"/>')
-        else:
-            parts.append(f'<circle class="dot" cx="{x:.1f}" cy="{plane.y(value):.1f}" r="3.2"/>')
+    # One path of all dots and one of all crosses: an element for each request would fill the page.
+    y = HEIGHT - _BOTTOM - 6
+    dots = "".join(
+        f"M{plane.x(at / x_most):.1f} {plane.y(value):.1f}h0"
+        for at, value in points
+        if value is not None
+    )
+    crosses = "".join(
+        f"M{plane.x(at / x_most) - 4:.1f} {y - 4}l8 8m0-8l-8 8"
+        for at, value in points
+        if value is None
+    )
+    parts.append(f'<path class="dots" d="{dots}"/>' if dots else "")
+    parts.append(f'<path class="cross" d="{crosses}"/>' if crosses else "")
+    return _svg(parts)
+
+
+def boxes(
+    levels: Sequence[int], values: Sequence[Sequence[float]], limit: Limit | None = None
+) -> str:
+    """How each level's values are spread: p5 to p95 as a line, the middle half as a box, p50, the largest."""
+    if not any(values):
+        return _nothing()
+    plane = _plane([max(some) for some in values if some], limit)
+    parts = [_y_axis(plane), _x_levels(levels), _limit(plane, limit)]
+    half = min(16.0, (WIDTH - _LEFT - _RIGHT) / len(levels) * 0.3)
+    for index, some in enumerate(values):
+        if not some:
+            continue
+        x, most = plane.x(_share(index, len(levels))), max(some)
+        # Twentieths by linear interpolation, as the percentiles of the record are made.
+        cuts = quantiles(some, n=20, method="inclusive") if len(some) > 1 else [most] * 19
+        p5, p25, p50, p75, p95 = (plane.y(cuts[at]) for at in (0, 4, 9, 14, 18))
+        told = f"p5 {number(cuts[0])}, p50 {number(cuts[9])}, p95 {number(cuts[18])}, max {number(most)}"
+        parts.append(
+            f'<g><title>{told}</title><path class="whisker" d="M{x:.1f} {p95:.1f}V{p5:.1f}"/>'
+            f'<rect class="box-half" x="{x - half:.1f}" y="{p75:.1f}" width="{2 * half:.1f}"'
+            f' height="{max(p25 - p75, 1):.1f}"/>'
+            f'<path class="middle" d="M{x - half:.1f} {p50:.1f}h{2 * half:.1f}"/>'
+            f'<path class="dots" d="M{x:.1f} {plane.y(most):.1f}h0"/></g>'
+        )
     return _svg(parts)
 
 
@@ -133,15 +174,13 @@ def _nothing() -> str:
 
 
 def _y_axis(plane: _Plane) -> str:
-    parts = []
+    rules, ticks = "", ""
     for step in range(_TICKS + 1):
         value = plane.y_most * step / _TICKS
         y = plane.y(value)
-        parts.append(
-            f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_tick(value)}</text>'
-        )
-    return "".join(parts)
+        rules += f"M{_LEFT} {y:.1f}H{WIDTH - _RIGHT}"
+        ticks += f'<text class="e" x="{_LEFT - 8}" y="{y + 4:.1f}">{_tick(value)}</text>'
+    return f'<path class="axis" d="{rules}"/>{ticks}'
 
 
 def _tick(value: float) -> str:
@@ -150,9 +189,11 @@ def _tick(value: float) -> str:
 
 def _x_levels(levels: Sequence[int]) -> str:
     y = HEIGHT - _BOTTOM + 17
+    step = -(-len(levels) // _MOST_LABELS)
     marks = "".join(
-        f'<text x="{_Plane.x(_share(index, len(levels))):.1f}" y="{y}" text-anchor="middle">{level}</text>'
+        f'<text x="{_Plane.x(_share(index, len(levels))):.1f}" y="{y}" class="m">{level}</text>'
         for index, level in enumerate(levels)
+        if index % step == 0
     )
     return marks + _x_title("동시 요청 수", "requests in flight")
 
@@ -161,15 +202,15 @@ def _x_seconds(most: float) -> str:
     y = HEIGHT - _BOTTOM + 17
     marks = "".join(
         f'<text x="{_Plane.x(step / _TICKS):.1f}" y="{y}"'
-        f' text-anchor="{"end" if step == _TICKS else "middle"}">{_tick(most * step / _TICKS)}</text>'
+        f' class="{"e" if step == _TICKS else "m"}">{_tick(most * step / _TICKS)}</text>'
         for step in range(_TICKS + 1)
     )
     return marks + _x_title("측정 시작 후 경과 시간 (s)", "seconds since the level began")
 
 
 def _x_title(ko: str, en: str) -> str:
-    place = f'x="{_Plane.x(0.5):.1f}" y="{HEIGHT - 8}" text-anchor="middle"'
-    return f'<text class="ko" {place}>{ko}</text><text class="en" {place}>{en}</text>'
+    place = f'x="{_Plane.x(0.5):.1f}" y="{HEIGHT - 8}"'
+    return f'<text class="m ko" {place}>{ko}</text><text class="m en" {place}>{en}</text>'
 
 
 def _limit(plane: _Plane, limit: Limit | None) -> str:

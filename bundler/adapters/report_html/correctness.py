@@ -39,7 +39,7 @@ def probed(record: AcceptanceRecord) -> str:
     note = both("판정에 쓰지 않은 항목은 †로 표시합니다.", "† is shown and does not decide.")
     return (
         f"<h2>{both('응답 정확성', 'Correctness of answers')}</h2>"
-        f'<div class="scroll"><table class="data"><thead><tr>{head}</tr></thead>'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="응답 정확성 / correctness"><table class="data"><thead><tr>{head}</tr></thead>'
         f'<tbody>{body}</tbody></table></div><p class="dim">{note}</p>'
     )
 

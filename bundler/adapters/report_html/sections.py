@@ -6,12 +6,19 @@ import shlex
 from collections import Counter
 from html import escape
 
-from bundler.adapters.report_html.texts import DEFINITIONS, MEANING, VERDICT, both, said
+from bundler.adapters.report_html import ladder
+from bundler.adapters.report_html.texts import MEANING, VERDICT, both, said
 from bundler.domain.facts import AcceptanceRecord, ServiceState
 from bundler.domain.running import Running
 from bundler.domain.verdict import Check, Verdict
 
 _BANNER_LINES = 5
+CHECK_HEADS = (
+    ("판정", "Verdict"), ("서비스", "Service"), ("동시 요청 수", "In flight"),
+    ("판정 항목", "Check"), ("측정값", "Measured"), ("사유", "Reason"),
+)  # fmt: skip
+# Errors are grouped by their text already; so many kinds are enough to find a cause.
+_MOST_ERRORS = 60
 
 
 def verdict(record: AcceptanceRecord) -> str:
@@ -28,10 +35,21 @@ def verdict(record: AcceptanceRecord) -> str:
         f'<section class="verdict {record.verdict.name}">'
         f"<strong>{both(*VERDICT[record.verdict])}</strong>"
         f"<p>{both(*MEANING[record.verdict])}</p>"
+        f"{_capacity(record)}"
         f'<p class="dim">{both(f"판정 항목 {total}건: {ko}", f"{total} checks: {en}")}</p>'
         f"{_why(record)}</section>"
         + ("" if record.key_id else f'<p class="unsigned">{unsigned}</p>')
     )
+
+
+def _capacity(record: AcceptanceRecord) -> str:
+    """How many users each service stands, the first few of them: what an owner asks first."""
+    services = list(dict.fromkeys(level.service for level in record.levels))
+    rows = [
+        f"<li>{escape(service)}: {ladder.told(ladder.highest(ladder.rungs(record, service)))}</li>"
+        for service in services[:_BANNER_LINES]
+    ]
+    return f'<ul class="capacity">{"".join(rows)}</ul>' if rows else ""
 
 
 def _why(record: AcceptanceRecord) -> str:
@@ -146,26 +164,22 @@ def _running(running: Running) -> str:
 
 def checks(record: AcceptanceRecord) -> str:
     """What was judged, the figure that decided, and why; then the warnings."""
-    names = (
-        ("판정", "Verdict"), ("서비스", "Service"), ("동시 요청 수", "In flight"),
-        ("판정 항목", "Check"), ("측정값", "Measured"), ("사유", "Reason"),
-    )  # fmt: skip
-    head = "".join(f"<th>{both(*name)}</th>" for name in names)
+    head = "".join(f"<th>{both(*name)}</th>" for name in CHECK_HEADS)
     rows, last = [], None
     for check in record.checks:
         level = (check.service, check.concurrency)
-        rows.append(_check_row(check, names, first=level != last))
+        rows.append(_check_row(check, first=level != last))
         last = level
     warnings = "".join(f"<li>{said(text)}</li>" for text in record.warnings)
     title = both("주의 사항", "Warnings")
     return (
         f"<h2>{both('판정 항목', 'Checks')}</h2>"
-        f'<table class="data cards"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+        f'<table class="data cards checks"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
         + (f'<h2>{title}</h2><ul class="warn">{warnings}</ul>' if warnings else "")
     )
 
 
-def _check_row(check: Check, names: tuple[tuple[str, str], ...], *, first: bool) -> str:
+def _check_row(check: Check, *, first: bool) -> str:
     cells = (
         f'<span class="tag {check.verdict.name}">{both(*VERDICT[check.verdict])}</span>',
         escape(check.service),
@@ -175,8 +189,7 @@ def _check_row(check: Check, names: tuple[tuple[str, str], ...], *, first: bool)
         said(check.reason),
     )
     inside = "".join(
-        f'<td{" class=num" if place == 2 else ""} data-ko="{ko}" data-en="{en}">{cell}</td>'
-        for place, (cell, (ko, en)) in enumerate(zip(cells, names, strict=True))
+        f"<td{' class=num' if place == 2 else ''}>{cell}</td>" for place, cell in enumerate(cells)
     )
     return f"<tr{' class=first' if first else ''}>{inside}</tr>"
 
@@ -194,7 +207,7 @@ def errors(record: AcceptanceRecord) -> str:
     body = "".join(
         f"<tr><td>{escape(level.service)}</td><td class=num>{level.concurrency}</td>"
         f"<td class=num>{count}</td><td><code>{escape(text)}</code></td></tr>"
-        for level, text, count in rows
+        for level, text, count in rows[:_MOST_ERRORS]
     )
     names = (
         ("서비스", "Service"),
@@ -204,15 +217,6 @@ def errors(record: AcceptanceRecord) -> str:
     )
     head = "".join(f"<th>{both(*name)}</th>" for name in names)
     return (
-        f'{title}<div class="scroll"><table class="data"><thead><tr>{head}</tr></thead>'
+        f'{title}<div class="scroll" tabindex="0" role="group" aria-label="오류 / errors"><table class="data"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
-
-
-def definitions() -> str:
-    """What the figures mean."""
-    inside = "".join(
-        f"<dt><strong>{name}</strong> {both(short_ko, short_en)}</dt><dd>{both(ko, en)}</dd>"
-        for name, short_ko, short_en, ko, en in DEFINITIONS
-    )
-    return f"<h2>{both('용어와 판정 기준', 'Definitions')}</h2><dl>{inside}</dl>"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 CSS = """
-:root{--bg:#fff;--soft:#f5f6f8;--line:#d8dce2;--ink:#1b1f24;--dim:#59636e;--pass:#1a7f37;--fail:#c9252d;
+:root{--bg:#fff;--soft:#f5f6f8;--line:#d8dce2;--ink:#1b1f24;--dim:#59636e;--pass:#166b2d;--fail:#c9252d;
 --hold:#8a5a00;--passbg:#e6f4ea;--failbg:#fdeaea;--holdbg:#fdf3d8;--p50:#2563c9;--p95:#c2660c;--p99:#8e3a9d;
 --bar:#2b7a78;--limit:#c9252d;color-scheme:light dark}
 @media screen and (prefers-color-scheme:dark){:root{--bg:#14171b;--soft:#1d2126;--line:#363d46;--ink:#e8eaed;
@@ -13,8 +15,8 @@ CSS = """
 body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.6 "Pretendard","Noto Sans KR",
 "Noto Sans CJK KR","Malgun Gothic","Apple SD Gothic Neo",system-ui,sans-serif;word-break:keep-all;
 overflow-wrap:anywhere}
-main,nav{max-width:1080px;margin:0 auto;padding:0 20px}
-main{padding-bottom:48px}
+nav,.page{max-width:1080px;margin:0 auto;padding:0 20px}
+.page{padding-bottom:48px}
 code,pre{font:13px/1.55 ui-monospace,"D2Coding","Cascadia Mono",Consolas,"DejaVu Sans Mono",monospace}
 code{overflow-wrap:anywhere;word-break:break-all}
 pre{margin:0;white-space:pre-wrap;word-break:break-all}
@@ -30,7 +32,7 @@ color:var(--dim)}
 #ko:checked~nav [for=ko],#en:checked~nav [for=en]{background:var(--ink);color:var(--bg);
 border-color:var(--ink)}
 #ko:focus-visible~nav [for=ko],#en:focus-visible~nav [for=en]{outline:3px solid var(--p50);outline-offset:2px}
-#ko:checked~main .en,#en:checked~main .ko{display:none}
+#ko:checked~.page .en,#en:checked~.page .ko{display:none}
 .top{display:flex;justify-content:space-between;gap:24px;align-items:flex-start;flex-wrap:wrap;
 margin-top:14px}
 .top>div{flex:1 1 320px}
@@ -62,34 +64,74 @@ figure{margin:0;padding:14px 16px 8px;border:1px solid var(--line);border-radius
 figcaption{font-size:13px;color:var(--dim);margin-top:2px}
 svg{display:block;width:100%;height:auto;font:12px system-ui,"Noto Sans KR","Noto Sans CJK KR",
 "Malgun Gothic",sans-serif}
-svg text{fill:var(--dim)}svg .value{fill:var(--ink)}
-.axis{stroke:var(--line)}.limit{stroke:var(--limit);stroke-dasharray:6 4;stroke-width:1.5}
+svg text{fill:var(--dim)}.m{text-anchor:middle}.e{text-anchor:end}svg .value{fill:var(--ink)}
+.axis{stroke:var(--line);fill:none}.limit{stroke:var(--limit);stroke-dasharray:6 4;stroke-width:1.5}
 svg .limit-text{fill:var(--limit)}
 .line{fill:none;stroke-width:2}
 .s0{stroke:var(--p50);fill:var(--p50)}.s1{stroke:var(--p95);fill:var(--p95)}
 .s2{stroke:var(--p99);fill:var(--p99)}.line.s0,.line.s1,.line.s2{fill:none}
 .line.s1{stroke-dasharray:7 3}.line.s2{stroke-dasharray:2 3}
-.bar{fill:var(--bar)}.dot{fill:var(--p50);fill-opacity:.55}
+.bar{fill:var(--bar)}
+.dots{fill:none;stroke:var(--p50);stroke-opacity:.6;stroke-width:6;stroke-linecap:round}
+.whisker{stroke:var(--dim);fill:none}.box-half{fill:var(--p50);fill-opacity:.25;stroke:var(--p50)}
+.middle{stroke:var(--ink);stroke-width:2;fill:none}
+.range-bar{min-width:160px;max-width:300px}.rail{fill:var(--line)}.range{fill:var(--bar);fill-opacity:.45}
+.one{fill:var(--dim)}
+.mark.PASS{fill:var(--pass)}.mark.FAIL{fill:var(--fail)}.mark.INCONCLUSIVE{fill:var(--hold)}
+.meter{height:4px;width:100%;min-width:60px;margin-top:3px}
 .band{fill:var(--line);fill-opacity:.28}.band.b1{fill-opacity:.55}.brake{fill:var(--hold)}
 .cross{stroke:var(--fail);stroke-width:2;fill:none}
+.verdict .capacity{list-style:none;padding:0;font-size:16px;font-weight:600}
+tr.best>*{background:var(--passbg)}tr.best>:first-child{box-shadow:inset 4px 0 0 var(--pass)}
+.best-mark{display:inline-block;padding:0 8px;border-radius:9px;background:var(--pass);color:var(--bg);
+font-size:12px;font-weight:700;white-space:nowrap}
+.ladder{margin-bottom:14px}.ladder td:first-child strong{font-size:17px}
+.panel td,.panel th{white-space:nowrap}
+.box,figure,h2,.terms{position:relative}
+.term{border-bottom:1px dotted var(--dim);cursor:help}
+:focus-visible{outline:3px solid var(--p50);outline-offset:2px;border-radius:2px}
+.terms{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;color:var(--dim);margin:-4px 0 10px}
+.tip{display:none;position:absolute;z-index:9;max-width:340px;margin:4px 0 0;padding:9px 13px;border-radius:8px;
+background:var(--ink);color:var(--bg);font:400 13px/1.5 system-ui,"Noto Sans KR","Noto Sans CJK KR","Malgun Gothic",
+sans-serif;white-space:normal;text-align:left}
+.tip b{display:block}
+.term:hover>.tip,.term:focus>.tip{display:block}
+figure .tip{left:16px;right:16px}.terms .tip{left:0;right:0}.num .tip{right:0}
+.glossary dt{max-width:230px}
 .warn{margin:0;padding-left:20px;color:var(--hold)}
 .foot{margin-top:40px;font-size:13px;color:var(--dim);border-top:1px solid var(--line);padding-top:10px}
 @media screen and (max-width:640px){
-main,nav{padding-left:14px;padding-right:14px}h1{font-size:22px}.sign{display:none}
-dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}
+nav,.page{padding-left:14px;padding-right:14px}h1{font-size:22px}.sign{display:none}
+dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}.glossary dt{max-width:none}
+.tip,figure .tip,.terms .tip,.num .tip{position:fixed;left:12px;right:12px;bottom:12px;max-width:none}
 .cards thead{display:none}.cards,.cards tbody,.cards tr,.cards td{display:block;width:100%}
 .cards tr{border:1px solid var(--line);border-radius:8px;padding:6px 2px;margin-bottom:10px}
 .cards tr.first>*{border-top:0}
 .cards td{border:0;padding:3px 12px}.cards td.num{text-align:left}
 .cards td:empty{display:none}
-#ko:checked~main .cards td::before{content:attr(data-ko) " "}
-#en:checked~main .cards td::before{content:attr(data-en) " "}
 .cards td::before{color:var(--dim);font-size:13px;font-weight:400}
 }
 @media print{@page{size:A4;margin:14mm}
-body{font-size:10.5pt}nav,.lang{display:none}main{max-width:none;padding:0}
+body{font-size:10.5pt}nav,.lang,.tip,.terms{display:none}.page{max-width:none;padding:0}
 h2{margin-top:22px;break-after:avoid}figure,.verdict,tr,dl>*{break-inside:avoid}
 .scroll{overflow:visible}table.data{font-size:9pt}.data th,.data td{padding:4px 6px}
+.data thead th,.panel td,.panel th,.data .num{white-space:normal}.panel{font-size:8pt}.term{border:0}
+.range-bar{min-width:90px}
 .grid{grid-template-columns:1fr 1fr;gap:10px}figure{padding:8px}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 """
+
+
+def labels(table: str, heads: Sequence[tuple[str, str]]) -> str:
+    """Rules that put a column's name before each cell where a phone shows rows as cards.
+
+    Args:
+        table: the table's class.
+        heads: Korean and English of each column; no quotes in them.
+    """
+    rules = "".join(
+        f'#{language}:checked~.page .{table} td:nth-child({place}):before{{content:"{words} "}}'
+        for place, head in enumerate(heads, 1)
+        for language, words in zip(("ko", "en"), head, strict=True)
+    )
+    return f"@media screen and (max-width:640px){{{rules}}}"

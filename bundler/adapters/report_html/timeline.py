@@ -8,6 +8,7 @@ from html import escape
 from typing import TypeVar
 
 from bundler.adapters.report_html.charts import nice_top
+from bundler.adapters.report_html.glossary import terms
 from bundler.adapters.report_html.texts import both, number
 from bundler.domain.telemetry import GpuObservation, Span, Telemetry
 
@@ -15,6 +16,8 @@ WIDTH = 960
 _LEFT, _RIGHT, _TOP, _PANEL, _GAP, _BOTTOM = 64, 14, 30, 76, 26, 30
 _TICKS = 6
 _NARROW = 46
+# Points of a line, of all lines together, and marks: the picture has no more pixels for them.
+_MOST_POINTS, _LEAST_POINTS, _ALL_POINTS, _MOST_MARKS = 400, 40, 6_000, 120
 _GIB = 2**30
 T = TypeVar("T")
 Points = Sequence[tuple[float, float]]
@@ -36,7 +39,10 @@ def observed(telemetry: Telemetry) -> str:
     if not telemetry.period_s:
         return ""
     panels = [panel for panel in _panels(telemetry) if any(points for _, points in panel.lines)]
-    title = f"<h2>{both('부하 중 관측', 'Seen beside the load')}</h2>"
+    title = (
+        f"<h2>{both('부하 중 관측', 'Seen beside the load')}</h2>"
+        f"{terms(('kv_cache', 'preemption'), 'timeline')}"
+    )
     faults = "".join(f"<li>{escape(text)}</li>" for text in telemetry.faults)
     notes = f'<ul class="warn">{faults}</ul>' if faults else ""
     if not panels:
@@ -100,8 +106,10 @@ def _reasons(panels: Sequence[_Panel]) -> str:
 def _svg(panels: Sequence[_Panel], spans: Sequence[Span], end: float) -> str:
     height = _TOP + len(panels) * (_PANEL + _GAP) + _BOTTOM
     parts = [_bands(spans, end, height)]
+    lines = sum(len(panel.lines) for panel in panels)
+    most = min(_MOST_POINTS, max(_LEAST_POINTS, _ALL_POINTS // max(lines, 1)))
     for place, panel in enumerate(panels):
-        parts.append(_drawn(panel, _TOP + place * (_PANEL + _GAP) + _GAP, end))
+        parts.append(_drawn(panel, _TOP + place * (_PANEL + _GAP) + _GAP, end, most))
     parts.append(_seconds(end, height))
     inside = "".join(parts)
     return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-hidden="true">{inside}</svg>'
@@ -127,7 +135,20 @@ def _bands(spans: Sequence[Span], end: float, height: int) -> str:
     return "".join(parts)
 
 
-def _drawn(panel: _Panel, top: int, end: float) -> str:
+def peaks(points: Points, most: int) -> Points:
+    """At most so many points: of each stretch of time its lowest and highest, so that no peak gets lost."""
+    if len(points) <= most:
+        return points
+    step = -(-2 * len(points) // most)
+    kept: list[tuple[float, float]] = []
+    for at in range(0, len(points), step):
+        some = points[at : at + step]
+        ends = {min(some, key=lambda one: one[1]), max(some, key=lambda one: one[1])}
+        kept += sorted(ends)
+    return kept
+
+
+def _drawn(panel: _Panel, top: int, end: float, most_points: int) -> str:
     known = [value for _, points in panel.lines for _, value in points]
     most = panel.top or nice_top(max(known))
     low = top + _PANEL
@@ -147,7 +168,8 @@ def _drawn(panel: _Panel, top: int, end: float) -> str:
         if not points:
             continue
         path = " ".join(
-            f"{_x(at, end):.1f},{low - min(value / most, 1.0) * _PANEL:.1f}" for at, value in points
+            f"{_x(at, end):.1f},{low - min(value / most, 1.0) * _PANEL:.1f}"
+            for at, value in peaks(points, most_points)
         )
         peak = number(max(value for _, value in points))
         parts.append(
@@ -161,7 +183,7 @@ def _drawn(panel: _Panel, top: int, end: float) -> str:
             )
     parts += [
         f'<g><title>{escape(why)}</title><path class="brake" d="M{_x(at, end):.1f} {top + 7}l-3.5 -7h7z"/></g>'
-        for at, why in panel.marks
+        for at, why in panel.marks[:: -(-len(panel.marks) // _MOST_MARKS) or 1]
     ]
     return "".join(parts)
 

@@ -13,6 +13,9 @@ from bundler.accept.ranges import compare_level
 from bundler.adapters.report_csv import CsvReport
 from bundler.adapters.report_html import timeline
 from bundler.adapters.report_html.charts import Limit, bars, lines, nice_top, scatter
+from bundler.adapters.report_html.figures import thinned
+from bundler.adapters.report_html.glossary import glossary
+from bundler.adapters.report_html.ladder import Rung, highest
 from bundler.adapters.report_html.page import HtmlReport
 from bundler.adapters.report_html.texts import korean, number
 from bundler.adapters.report_json import JsonReport
@@ -31,6 +34,7 @@ from bundler.domain.telemetry import (
 )
 from bundler.domain.verdict import Gate, Verdict, overall
 from bundler.format.profiles import profiles_in, shipped_folder
+from tests.fakes.acceptance import BESIDE, acceptance, samples, telemetry_of
 from tests.unit.accept.known import fingerprint, profile
 from tests.unit.accept.levels import failed, level, sample
 
@@ -176,9 +180,89 @@ def test_whatever_comes_from_the_record_is_escaped() -> None:
 
 def test_every_request_is_a_dot_and_every_failure_a_cross() -> None:
     text = HtmlReport().render(record(*[sample()] * 7, *[failed()] * 3))
-    assert text.count('class="dot"') == 2 * 7
-    assert text.count('class="cross"') == 2 * 3
+    drawn = [
+        path
+        for kind in ("dots", "cross")
+        for path in re.findall(f'class="{kind}" d="([^"]*)"', text)
+    ]
+    # Two levels: seven dots and three crosses each; a level's largest TTFT and TPOT are dots too.
+    assert sum(path.count("h0") for path in drawn) == 2 * 7 + 4
+    assert sum(path.count("l8 8") for path in drawn) == 2 * 3
     assert "Connection refused" in text
+
+
+def test_the_ladder_names_the_highest_rung_that_passes() -> None:
+    text = HtmlReport().render(acceptance(slo_ms=900))
+    ladder = text[text.index("수용 능력") : text.index("판정 항목</span>")]
+    best = ladder[ladder.index("<tr class=best>") :]
+    assert best[: best.index("</tr>")].count("<strong>25</strong>") == 1
+    assert ladder.count("<tr class=best>") == 1
+    assert "chat: <span" in text[text.index('class="capacity"') :][:60]
+    assert "passes up to 25 in flight" in text
+    for told in ("bounds %", "/ 900", "tok/s per user"):
+        assert told in ladder.lower()
+
+
+def test_a_level_above_a_failure_is_not_the_highest_that_passes() -> None:
+    made = [Rung(level(sample(), concurrency=at)[0], verdict, ())
+            for at, verdict in ((1, Verdict.PASS), (8, Verdict.FAIL), (16, Verdict.PASS))]  # fmt: skip
+    assert highest(made) == 1
+    assert highest(made[1:2]) is None
+
+
+def test_searches_and_compared_settings_are_shown_with_the_run() -> None:
+    text = HtmlReport().render(acceptance(), BESIDE)
+    assert "동시 요청 22건에서 합격, 24건에서 불합격(각 2회 측정)" in text
+    assert "passes up to 22 in flight" in text
+    assert "kernel=triton" in text
+    assert "kernel=triton" not in HtmlReport().render(acceptance())
+    assert "22" in MarkdownReport().render(acceptance(), BESIDE)
+
+
+def test_every_term_explains_itself_and_stands_in_the_list() -> None:
+    page = Page(HtmlReport().render(acceptance(), BESIDE))
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    told = [a["aria-describedby"] for _, a in page.tags if "aria-describedby" in a]
+    assert len(ids) == len(set(ids))
+    assert len(told) > 15
+    assert set(told) <= set(ids)
+    text = glossary()
+    for word in ("TTFT", "TPOT", "ITL", "KV cache", "p95", "bounds", "INCONCLUSIVE", "burst", "prefix cache",
+                 "preemption", "kernel", "MoE", "판정 보류", "선점"):  # fmt: skip
+        assert word in text
+
+
+def test_marks_that_reorder_text_are_shown_and_not_obeyed() -> None:
+    made = acceptance(lost=3, flaw="prefix cache")
+    for text in (HtmlReport().render(made, BESIDE), MarkdownReport().render(made, BESIDE)):
+        assert "\u202e" not in text
+        assert "\\u202e" in text
+
+
+@pytest.mark.slow
+def test_the_page_of_a_large_run_stays_small() -> None:
+    users, services = (1, 2, 4, 8, 16, 32, 64, 100, 128, 250), tuple(f"model-{n}" for n in range(8))
+    seen = telemetry_of(services, users, gpus=8, looks=1200)
+    large = acceptance(levels=users, services=services, requests=299, telemetry=seen, flaw="GPU")
+    assert len(HtmlReport().render(large, BESIDE).encode()) < 1_000_000
+
+
+def test_of_too_many_requests_the_slowest_and_the_failed_are_drawn() -> None:
+    runs = [*samples(5000, 8), *samples(5, 8, lost=5)]
+    drawn = thinned(runs, 300)
+    assert len(drawn) == 300
+    assert [one for one in drawn if not one.ok] == [one for one in runs if not one.ok]
+    assert max(s.ttft_ms or 0 for s in drawn) == max(s.ttft_ms or 0 for s in runs)
+    assert thinned(runs[:300], 300) == runs[:300]
+
+
+def test_a_line_of_too_many_points_keeps_its_peaks() -> None:
+    points = [(float(at), 1.0) for at in range(5000)]
+    points[1234] = (1234.0, 99.0)
+    kept = timeline.peaks(points, 400)
+    assert len(kept) <= 400
+    assert (1234.0, 99.0) in kept
+    assert list(kept) == sorted(kept)
 
 
 def test_a_run_without_an_answer_still_makes_a_page() -> None:
