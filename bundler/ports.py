@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from zipfile import ZipFile
 
     from bundler.domain.beside import Beside
+    from bundler.domain.compared import RunsCompared
     from bundler.domain.engine_facts import EngineFacts
     from bundler.domain.facts import AcceptanceRecord
     from bundler.domain.host import Devices, Host
@@ -357,3 +358,12 @@ class ReportWriter(Protocol):
 
     def render(self, record: AcceptanceRecord, beside: Beside = ...) -> str:
         """The whole document; `beside` are other runs of the same bundle, where there is room for them."""
+
+
+class ComparisonWriter(Protocol):
+    """Writes two acceptance runs, compared, for a kind of reader."""
+
+    filename: str
+
+    def render(self, compared: RunsCompared) -> str:
+        """The whole document."""

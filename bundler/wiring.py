@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ChatClient,
         Clock,
         CommandRunner,
+        ComparisonWriter,
         DeviceProbe,
         EngineAdapter,
         HostProbe,
@@ -221,6 +222,18 @@ def _csv() -> ReportWriter:
     return CsvReport()
 
 
+def _html_comparison() -> ComparisonWriter:
+    from bundler.adapters.report_html.compared import HtmlComparison
+
+    return HtmlComparison()
+
+
+def _markdown_comparison() -> ComparisonWriter:
+    from bundler.adapters.report_markdown import MarkdownComparison
+
+    return MarkdownComparison()
+
+
 ENGINES: dict[str, Callable[[], EngineAdapter]] = {
     "vllm": _vllm,
     "llama.cpp": _llamacpp,
@@ -232,6 +245,10 @@ REPORTS: dict[str, Callable[[], ReportWriter]] = {
     "markdown": _markdown,
     "junit": _junit,
     "csv": _csv,
+}
+COMPARISONS: dict[str, Callable[[], ComparisonWriter]] = {
+    "html": _html_comparison,
+    "markdown": _markdown_comparison,
 }
 
 

@@ -99,7 +99,7 @@ def _figures(
         for level in record.levels:
             if level.service != service:
                 continue
-            if doubt := _doubt(record, level):
+            if doubt := doubt_of(record, level):
                 left_out.append(f"{record.began}, {service} x{level.concurrency}: {doubt}")
                 continue
             for metric in RECORDED:
@@ -112,7 +112,7 @@ def _figures(
     )
 
 
-def _doubt(record: AcceptanceRecord, level: LevelMetrics) -> str:
+def doubt_of(record: AcceptanceRecord, level: LevelMetrics) -> str:
     """Why a level's figures are no reference; empty when they are."""
     plan = record.plan.model_copy(update={"slo": None, "expected": ()})
     key = sample_key(level.service, level.concurrency)
@@ -176,6 +176,8 @@ class Row:
     b: float
     outcome: Literal["within", "worse", "better"]
     basis: str
+    worst: float
+    best: float
 
     @property
     def ratio(self) -> float:
@@ -237,4 +239,6 @@ def _row(mine: Figure, theirs: Figure) -> Row:
         b=value,
         outcome=outcome_of(value, ends.worst, ends.best, higher=mine.higher_is_better),
         basis=ends.basis,
+        worst=ends.worst,
+        best=ends.best,
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bundler.domain.beside import NOTHING, Beside
 from bundler.domain.facts import AcceptanceRecord
-from bundler.format.codec import to_bytes
+from bundler.format.codec import bytes_read
 
 
 class JsonReport:
-    """The record, indented and with sorted keys; `AcceptanceRecord` reads it back."""
+    """The very bytes of `record.json`, canonical (see `format.codec`), so that a signature over one is over both."""
 
     filename = "report.json"
 
     def render(self, record: AcceptanceRecord, beside: Beside = NOTHING) -> str:
         """The whole document."""
-        return to_bytes(record).decode()
+        return bytes_read(record).decode()

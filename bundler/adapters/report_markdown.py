@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bundler.domain.beside import NOTHING, Beside
+from bundler.domain.compared import RunsCompared
 from bundler.domain.facts import AcceptanceRecord
 
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
@@ -20,6 +21,55 @@ class MarkdownReport:
     def render(self, record: AcceptanceRecord, beside: Beside = NOTHING) -> str:
         """The whole document."""
         return "\n".join((*_lines(record), *_beside(beside))) + "\n"
+
+
+class MarkdownComparison:
+    """Two runs side by side, what differs between the set-ups first."""
+
+    filename = "compare.md"
+
+    def render(self, compared: RunsCompared) -> str:
+        """The whole document."""
+        return "\n".join(_compared(compared)) + "\n"
+
+
+def _compared(compared: RunsCompared) -> Iterator[str]:
+    told = {
+        "within": "차이 없음(오차 범위)", "worse": "B가 나빠짐", "better": "B가 좋아짐",
+        "not comparable": "비교 불가 (NOT COMPARABLE)",
+    }  # fmt: skip
+    yield f"# {_plain(compared.a.name)} / {_plain(compared.b.name)}: {told[compared.outcome]}"
+    yield ""
+    for side, head in (("A", compared.a), ("B", compared.b)):
+        unsigned = "" if head.key_id else ", **서명 없음**"
+        yield f"- {side}: {_plain(head.label)} ({head.began}, {_plain(head.engine)}, {head.verdict.value}{unsigned})"
+    yield from (f"- 비교할 수 없는 이유: {_plain(why)}" for why in compared.not_comparable)
+    yield ""
+    yield "## 무엇이 다른가"
+    yield ""
+    if compared.setup:
+        rows = [(row.what, row.a or "모름", row.b or "모름") for row in compared.setup]
+        yield from _table(("항목", "A", "B"), rows)
+    else:
+        yield "구성, 시험 계획, 호스트가 모두 같습니다."
+        yield ""
+    for pair in compared.services:
+        yield f"## {_plain(pair.a if pair.a == pair.b else f'{pair.a} / {pair.b}')}"
+        yield ""
+        yield from _table(
+            ("동시 요청", "A", "B"),
+            [
+                (str(x.concurrency), x.a.value if x.a else "-", x.b.value if x.b else "-")
+                for x in pair.levels
+            ],
+        )
+        yield from _table(
+            ("동시 요청", "지표", "A", "B", "B/A", "결과", "기준"),
+            [
+                (str(x.concurrency), x.metric, f"{x.a:.4g}", f"{x.b:.4g}", f"{x.ratio:.2f}", x.outcome, x.basis)
+                for x in pair.figures
+            ],
+        )  # fmt: skip
 
 
 def _lines(record: AcceptanceRecord) -> Iterator[str]:

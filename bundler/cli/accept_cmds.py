@@ -16,7 +16,7 @@ from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, show
 from bundler.cli.measuring import measure
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
 from bundler.domain.ab import PAIRS
-from bundler.errors import EXIT_INCONCLUSIVE, EXIT_OK, StateError, disk_errors
+from bundler.errors import EXIT_INCONCLUSIVE, EXIT_OK, StateError
 
 
 def accept(
@@ -142,29 +142,94 @@ def report(
         Path | None,
         typer.Option("--out", help="Folder to write to; beside the record when left out."),
     ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            "--compare",
+            help="Also put an earlier run beside it: a report.json, or a folder of ROOT/acceptance.",
+            show_default=False,
+        ),
+    ] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign", help="Private key (PEM) to sign report.json with.", show_default=False
+        ),
+    ] = None,
+    verify: Annotated[
+        Path | None,
+        typer.Option(
+            "--verify",
+            help="Only check a report.json by its .sig; needs --key.",
+            show_default=False,
+        ),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option("--key", help="--verify: public key (PEM) of who signed.", show_default=False),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Write the last acceptance run: JSON, one self-contained HTML page, Markdown, JUnit, CSV."""
-    from bundler.deploy.root import Root
-    from bundler.domain.facts import AcceptanceRecord
-    from bundler.format.codec import from_bytes
+    """Write the last acceptance run: JSON, one self-contained HTML page, Markdown, JUnit, CSV.
 
+    With --compare: also compare.html and compare.md, an earlier run beside it.
+    With --verify: write nothing; exit code 8 when the report is not signed by that key.
+    """
+    from bundler.cli import reporting
+    from bundler.deploy.root import Root
+
+    if (verify is None) != (key is None):
+        raise typer.BadParameter("--verify REPORT and --key PUBLIC.pem belong together")
+    if verify is not None and key is not None:
+        if compare or sign or out:
+            raise typer.BadParameter("--verify only checks; it writes nothing")
+        _check(verify, key, json=json)
+        return
+    signer = wiring.signer(sign) if sign else None
     place = Root(root_folder(root))
     path = last_record(place.acceptance)
-    with disk_errors("reading", path):
-        record = from_bytes(AcceptanceRecord, path.read_bytes(), str(path))
+    record = reporting.read_run(path)
     folder = (out or path.parent).absolute()
-    written = []
-    for make in wiring.REPORTS.values():
-        writer = make()
-        place.write(folder / writer.filename, writer.render(record).encode())
-        written.append(str(folder / writer.filename))
+    written = reporting.write_reports(place, record, folder, signer)
+    result: dict[str, object] = {"verdict": record.verdict.value}
+    notes: list[tuple[str, str]] = []
+    if signer is not None:
+        result["key_id"] = signer.key_id
+        notes.append((f"{reporting.REPORT}: signed by key {signer.key_id}", ""))
+    if compare is not None:
+        compared, pages = reporting.write_comparison(place, record, str(path), compare, folder)
+        written += pages
+        result["compared"] = compared.outcome
+        notes += [(f"not comparable: {why}", "yellow") for why in compared.not_comparable]
+        notes.append((f"beside {compare}: {compared.outcome}", ""))
     if json:
-        show_json({"verdict": record.verdict.value, "files": written})
+        show_json({**result, "files": [str(one) for one in written]})
         return
-    for name in written:
-        say(name)
+    for line, style in [*((str(one), "") for one in written), *notes]:
+        say(line, style)
     say(record.verdict.value, STYLE[record.verdict])
+
+
+def _check(file: Path, key: Path, *, json: bool) -> None:
+    """`report --verify`."""
+    from bundler.cli import reporting
+
+    verifier = wiring.verifier(key)
+    record = reporting.verified_report(file, verifier)
+    if json:
+        show_json(
+            {
+                "ok": True,
+                "key_id": verifier.key_id,
+                "verdict": record.verdict.value,
+                "bundle_id": record.bundle_id,
+                "manifest_sha256": record.manifest_sha256,
+            }
+        )
+        return
+    say(f"{file}: signed by key {verifier.key_id}", "bold green")
+    told = f"{record.bundle_id}, measured {record.began}: {record.verdict.value}"
+    say(told, STYLE[record.verdict])
 
 
 def last_record(folder: Path) -> Path:

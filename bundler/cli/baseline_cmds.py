@@ -10,17 +10,16 @@ import typer
 
 from bundler.cli.console import say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
+from bundler.cli.reporting import read_run
 from bundler.errors import StateError, disk_errors
 
 if TYPE_CHECKING:
     from bundler.accept.baseline import Side
-    from bundler.domain.facts import AcceptanceRecord
     from bundler.domain.profile import Figure, Profile
 
 app = typer.Typer(
     name="baseline", help="Known figures to compare acceptance runs with.", no_args_is_help=True
 )
-_MOST_BYTES = 512 * 2**20
 
 
 @app.command()
@@ -53,7 +52,7 @@ def record(
     if out.exists():
         raise StateError(f"{out}: is there already", hint="Name another file, or remove this one.")
     try:
-        profiles, left_out = profiles_from([_read(path) for path in runs], name)
+        profiles, left_out = profiles_from([read_run(path) for path in runs], name)
     except ValidationError as cause:
         raise typer.BadParameter(f"--name {name!r}: one line of at most 200 characters") from cause
     with disk_errors("writing", out):
@@ -181,22 +180,7 @@ def _side(path: Path) -> Side:
 
     if path.suffix.lower() in (".yaml", ".yml"):
         return side_of_profiles(load_profiles(path), str(path))
-    return side_of_record(_read(path), str(path))
-
-
-def _read(path: Path) -> AcceptanceRecord:
-    from bundler.cli.judging import RECORD
-    from bundler.domain.facts import AcceptanceRecord
-    from bundler.format.codec import from_bytes
-
-    file = path / RECORD if path.is_dir() else path
-    if not file.is_file():
-        raise StateError(f"{file}: no such run", hint=f"Runs are ROOT/acceptance/TIME/{RECORD}.")
-    with disk_errors("reading", file), file.open("rb") as opened:
-        data = opened.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise StateError(f"{file}: over {_MOST_BYTES} bytes; no run")
-    return from_bytes(AcceptanceRecord, data, str(file))
+    return side_of_record(read_run(path), str(path))
 
 
 def register(root: typer.Typer) -> None:

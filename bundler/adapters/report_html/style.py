@@ -22,7 +22,7 @@ code{overflow-wrap:anywhere;word-break:break-all}
 pre{margin:0;white-space:pre-wrap;word-break:break-all}
 h1{font-size:26px;line-height:1.3;margin:4px 0}
 h2{font-size:19px;margin:40px 0 12px;padding-bottom:6px;border-bottom:2px solid var(--line)}
-h3{font-size:15px;margin:0 0 6px}
+h3{font-size:15px;margin:14px 0 6px}figure h3{margin-top:0}
 p{margin:0 0 8px}
 .dim{color:var(--dim)}
 .lang{position:absolute;opacity:0;width:1px;height:1px}
@@ -76,7 +76,8 @@ svg .limit-text{fill:var(--limit)}
 .whisker{stroke:var(--dim);fill:none}.box-half{fill:var(--p50);fill-opacity:.25;stroke:var(--p50)}
 .middle{stroke:var(--ink);stroke-width:2;fill:none}
 .range-bar{min-width:160px;max-width:300px}.rail{fill:var(--line)}.range{fill:var(--bar);fill-opacity:.45}
-.one{fill:var(--dim)}
+.one{fill:var(--dim)}.bar-a{fill:var(--dim)}.bar-b{fill:var(--p50)}
+tr.differs>*{background:var(--holdbg)}.pair td{width:36%}
 .mark.PASS{fill:var(--pass)}.mark.FAIL{fill:var(--fail)}.mark.INCONCLUSIVE{fill:var(--hold)}
 .meter{height:4px;width:100%;min-width:60px;margin-top:3px}
 .band{fill:var(--line);fill-opacity:.28}.band.b1{fill-opacity:.55}.brake{fill:var(--hold)}
