@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 from bundler.domain.launching import Advice as Advice
 from bundler.domain.launching import Install as Install
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bundler.domain.beside import Beside
     from bundler.domain.compared import RunsCompared
     from bundler.domain.engine_facts import EngineFacts
-    from bundler.domain.facts import AcceptanceRecord
+    from bundler.domain.facts import AcceptanceRecord, RequestSample
     from bundler.domain.host import Devices, Host
     from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
     from bundler.domain.running import Running
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bundler.domain.sources import IndexRef, ModelRef
     from bundler.domain.spec import Service
     from bundler.domain.target import Target
+    from bundler.domain.telemetry import EngineObservation
     from bundler.domain.vulnerability import Advisory
 
 
@@ -63,6 +64,20 @@ class Progress(Protocol):
 
     def note(self, line: str) -> None:
         """One line about a finished or begun step."""
+
+
+@runtime_checkable
+class LoadView(Protocol):
+    """A `Progress` that also shows what a load does. Thread-safe, and cheap: a measurement waits for it."""
+
+    def measuring(self) -> None:
+        """A level's warm-up is over."""
+
+    def answered(self, sample: RequestSample) -> None:
+        """One of its requests ended."""
+
+    def seen(self, engine: EngineObservation) -> None:
+        """What the engine's metrics say now."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from bundler.accept.statistics import quantile
 from bundler.accept.watching import watching
 from bundler.domain.facts import RequestSample, ServerWindow
 from bundler.domain.spec import Acceptance
-from bundler.ports import ChatRequest, ChatSession, Clock, Progress, Task
+from bundler.ports import ChatRequest, ChatSession, Clock, LoadView, Progress, Task
 
 # The first requests of a shape compile kernels and fill pools; they would be measured as latency.
 _LEAST_WARM_UP = 4
@@ -84,6 +84,7 @@ class _Loop:
     level: Level
     clock: Clock
     task: Task
+    view: LoadView | None = None
     length: Length = field(default_factory=Length)
     waves: list[float] = field(default_factory=list)
     answered: bool = False
@@ -117,6 +118,8 @@ class _Loop:
         sample = await measure(self.session, request, self.clock, began, due)
         self._note(sample)
         self.task.advance(1)
+        if self.view is not None:
+            self.view.answered(sample)
         return sample
 
     def _note(self, sample: RequestSample) -> None:
@@ -157,7 +160,8 @@ async def run_level(
     total = level.warm_up + level.requests
     label = f"{level.model} x{level.concurrency}"
     with progress.task(label, total, "requests") as task:
-        loop = _Loop(session, level, clock, task)
+        view = progress if isinstance(progress, LoadView) else None
+        loop = _Loop(session, level, clock, task, view)
         stagger_s = await _warm_up(loop)
         return await _measured(loop, stagger_s)
 
@@ -217,6 +221,8 @@ async def _measured(loop: _Loop, stagger_s: float) -> LevelRun:
     if plan.ramp_s is not None:
         stagger_s = plan.ramp_s
     samples: list[RequestSample] = []
+    if loop.view is not None:
+        loop.view.measuring()
     async with watching(loop.session) as watch:
         began = loop.clock.monotonic()
         # An engine that failed the warm-up but quickly is asked once more by each worker: it may be back.

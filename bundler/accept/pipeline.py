@@ -22,7 +22,7 @@ from bundler.domain.profile import Profile
 from bundler.domain.spec import Service
 from bundler.domain.telemetry import Telemetry
 from bundler.domain.verdict import Gate, overall
-from bundler.ports import ChatClient, Clock, Progress
+from bundler.ports import ChatClient, Clock, LoadView, Progress
 
 UNSIGNED = "the bundle is UNSIGNED: nobody vouches for what was measured"
 
@@ -63,7 +63,7 @@ def accept(
     levels: list[LevelMetrics] = []
     samples: dict[str, tuple[RequestSample, ...]] = {}
     probed: list[CorrectnessResult] = []
-    sampler = Sampler(watch, states, clock)
+    sampler = Sampler(watch, states, clock, progress if isinstance(progress, LoadView) else None)
     asked = manifest.services if services is None else tuple(services)
     named = {service.name: service for service in asked}
     with sampler:

@@ -28,7 +28,7 @@ from bundler.domain.telemetry import (
     Telemetry,
 )
 from bundler.instruments import DeviceSampler, MetricNames, ProcessMeter
-from bundler.ports import ChatClient, Clock
+from bundler.ports import ChatClient, Clock, LoadView
 
 MOST_POINTS = 1200
 PERIOD_S = 0.5
@@ -86,9 +86,19 @@ class Series(Generic[T]):
 class Sampler:
     """`with Sampler(...)` looks until the block ends; then `telemetry()` has it all."""
 
-    def __init__(self, watch: Watch | None, states: Sequence[ServiceState], clock: Clock) -> None:
-        """Without a `watch` only the spans are kept. Zero on the time axis is now."""
+    def __init__(
+        self,
+        watch: Watch | None,
+        states: Sequence[ServiceState],
+        clock: Clock,
+        view: LoadView | None = None,
+    ) -> None:
+        """Without a `watch` only the spans are kept. Zero on the time axis is now.
+
+        `view` is told of each look at an engine.
+        """
         self._watch, self._states, self._clock = watch, tuple(states), clock
+        self._view = view
         self._began = clock.monotonic()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -184,6 +194,8 @@ class Sampler:
                 seen = observation(text, names, self._now(), state.service)
                 if seen is not None:
                     self._engines[state.service].add(seen)
+                    if self._view is not None:
+                        self._view.seen(seen)
                 elif not self._engines[state.service].all():
                     self._faults[f"{state.service}: /metrics says nothing"] = None
             if self._stop.wait(watch.metrics_period_s):

@@ -7,10 +7,11 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from bundler.cli.loadfigures import LoadFigures
 from bundler.cli.streams import ERR, OUT
 from bundler.domain.sizes import human
 from bundler.ports import Task
@@ -69,13 +70,14 @@ class _Counter:
         """Forget it."""
 
 
-class PlainProgress:
+class PlainProgress(LoadFigures):
     """Lines with rate and time left, a few seconds apart: for logs and pipes."""
 
     @contextmanager
     def task(self, label: str, total: int, unit: str = "bytes") -> Iterator[Task]:
         """Print now and then, also while nothing moves, and at the end."""
-        task = _PlainTask(label, total, unit)
+        self.begin(label)
+        task = _PlainTask(label, total, unit, self.words)
         over = threading.Event()
         beat = threading.Thread(target=task.beat, args=(over,), name="heartbeat", daemon=True)
         beat.start()
@@ -92,8 +94,11 @@ class PlainProgress:
 
 
 class _PlainTask:
-    def __init__(self, label: str, total: int, unit: str) -> None:
+    def __init__(
+        self, label: str, total: int, unit: str, more: Callable[[], str] = lambda: ""
+    ) -> None:
         self._label, self._total, self._unit = label, total, unit
+        self._more = more
         self._done = 0
         self._began = self._shown = time.monotonic()
         self._lock = threading.Lock()
@@ -135,7 +140,9 @@ class _PlainTask:
         if rate > 0:
             left = max(0, self._total - self._done) / rate
             pace = f", {self._rate(rate)}, {left:.0f} s left"
-        ERR.line(f"{self._label}: {self._amount(self._done)} of {total}{pace}")
+        more = "" if self._bytes else self._more()
+        told = f"{self._label}: {self._amount(self._done)} of {total}{pace}"
+        ERR.line(f"{told}; {more}" if more else told)
 
     def _amount(self, value: int) -> str:
         return human(value) if self._bytes else str(value)

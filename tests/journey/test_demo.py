@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,10 @@ def record(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     page = path.with_name("report.html").read_text(encoding="utf-8")
     assert found["verdict"] == "PASS"
+    # A smoke run is over within five minutes by its own record (it takes seconds), and its page opens anywhere.
+    began, ended = (datetime.fromisoformat(found[name]) for name in ("began", "ended"))
+    assert 0 <= (ended - began).total_seconds() <= 300
+    assert len(page.encode()) < 1_000_000
     assert found["bundle_id"] in page
     assert "<svg" in page
     for outside in ('src="http', "url(http", '<link rel="stylesheet"', "@import"):

@@ -6,7 +6,9 @@ import pytest
 from bundler.accept import load, watching
 from bundler.accept.load import Level, LevelRun, run_level
 from bundler.accept.prompts import Length, calibrated, prompt
+from bundler.domain.facts import RequestSample
 from bundler.domain.spec import Acceptance
+from bundler.domain.telemetry import EngineObservation
 from tests.unit.accept.fake_chat import Behaviour, CountingProgress, FakeChat, SimulatedTime
 
 PLAN = Acceptance(requests=40, input_tokens=200, output_tokens=11)
@@ -53,6 +55,31 @@ def test_a_sample_has_the_times_of_its_tokens() -> None:
     assert sample.e2e_ms == pytest.approx(200)
     assert sample.itl_ms == pytest.approx((10.0,) * 10)
     assert (sample.output_tokens, sample.finish_reason) == (11, "length")
+
+
+class Watching(CountingProgress):
+    """Shows a load too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str] = []
+
+    def measuring(self) -> None:
+        self.told.append("measuring")
+
+    def answered(self, sample: RequestSample) -> None:
+        self.told.append("ok" if sample.ok else "failed")
+
+    def seen(self, engine: EngineObservation) -> None:
+        self.told.append(engine.service)
+
+
+def test_whoever_shows_a_load_is_told_of_each_request_and_of_the_end_of_the_warm_up() -> None:
+    time, shown = SimulatedTime(), Watching()
+    level = Level("chat", 4, PLAN, "run 1")
+    chat = FakeChat(time, Behaviour())
+    asyncio.run(run_level(session=chat, level=level, clock=time, progress=shown))
+    assert shown.told == ["ok"] * 8 + ["measuring"] + ["ok"] * 40
 
 
 def test_warm_up_requests_are_sent_first_and_not_measured() -> None:

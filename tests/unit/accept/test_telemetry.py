@@ -21,6 +21,7 @@ from bundler.accept.telemetry import (
 from bundler.adapters.chat_openai import OpenAIChat
 from bundler.adapters.engine_llamacpp.program import METRIC_NAMES as LLAMA_CPP
 from bundler.adapters.engine_vllm.metrics import METRIC_NAMES as VLLM
+from bundler.cli.loadfigures import LoadFigures
 from bundler.domain.telemetry import EngineObservation, GpuObservation
 from bundler.instruments import ProcessUse
 from tests.fakes.oracle_engine import serving
@@ -172,7 +173,9 @@ def test_everything_is_on_one_time_axis() -> None:
     with serving() as oracle:
         here = state("m").model_copy(update={"url": oracle.url})
         watch = Watch(gpus, Meter(), OpenAIChat(), VLLM, 0.01, 0.01)
-        with Sampler(watch, [here], wiring.clock()) as sampler, sampler.span("m", "x8"):
+        view = LoadFigures()
+        view.begin("m x8")
+        with Sampler(watch, [here], wiring.clock(), view) as sampler, sampler.span("m", "x8"):
             until(
                 lambda: len(sampler.telemetry().engines) > 2 and len(sampler.telemetry().gpus) > 2
             )
@@ -184,6 +187,7 @@ def test_everything_is_on_one_time_axis() -> None:
         assert times == sorted(times)
         assert any(span.began_s <= at <= span.ended_s for at in times)
     assert found.engines[0].kv_usage == 0.25
+    assert "KV 25 %" in view.words()
     assert found.processes[0].processes == 2
     # NVML is used from one thread, and let go.
     assert gpus.closed == 1
