@@ -52,7 +52,9 @@ def record(folder: Path) -> dict[str, Any]:
     page = path.with_name("report.html").read_text(encoding="utf-8")
     assert found["verdict"] == "PASS"
     # A smoke run is over within five minutes by its own record (it takes seconds), and its page opens anywhere.
-    began, ended = (datetime.fromisoformat(found[name]) for name in ("began", "ended"))
+    began, ended = (
+        datetime.fromisoformat(found[name].replace("Z", "+00:00")) for name in ("began", "ended")
+    )
     assert 0 <= (ended - began).total_seconds() <= 300
     assert len(page.encode()) < 1_000_000
     assert found["bundle_id"] in page

@@ -40,11 +40,11 @@ def measured(record: AcceptanceRecord) -> str:
         levels = [level for level in record.levels if level.service == state.service]
         if not levels:
             continue
-        name = escape(state.service)
+        name, shown = escape(state.service), _edge(record, levels, charts_each)
         parts.append(
             f"<h2>{both(f'측정 결과: {name}', f'Measured: {name}')}</h2>"
             f'<div class="grid">{_over_levels(record, levels, place)}{_spreads(record, levels)}'
-            f"{_requests(record, _edge(record, levels, charts_each), dots)}</div>"
+            f"{_requests(record, shown, dots)}</div>{_left_out(len(levels) - len(shown))}"
             f"<h2>{both(f'전체 수치: {name}', f'All numbers: {name}')}</h2>{_numbers(levels)}"
         )
     return "".join(parts)
@@ -94,6 +94,17 @@ def _spreads(record: AcceptanceRecord, levels: list[LevelMetrics]) -> str:
         title = ("", f"{name.upper()} 분포, ms", f"Spread of {name.upper()}, ms", "")
         drawn.append(_figure(title, charts.boxes(counts, values, _slo_line(limit)), note))
     return "".join(drawn)
+
+
+def _left_out(levels: int) -> str:
+    """A word on the levels whose requests are not drawn."""
+    if not levels:
+        return ""
+    told = both(
+        f"요청별 그림은 합격 한계에 가까운 단계만 그렸습니다(나머지 {levels}단계의 요청은 report.json에 있음).",
+        f"Single requests are drawn of the levels about the edge; those of the other {levels} are in report.json.",
+    )
+    return f'<p class="dim">{told}</p>'
 
 
 def _edge(record: AcceptanceRecord, levels: list[LevelMetrics], most: int) -> list[LevelMetrics]:

@@ -247,6 +247,18 @@ def test_the_page_of_a_large_run_stays_small() -> None:
     assert len(HtmlReport().render(large, BESIDE).encode()) < 1_000_000
 
 
+def test_of_many_levels_the_requests_about_the_edge_are_drawn_and_the_rest_is_said() -> None:
+    text = HtmlReport().render(acceptance(levels=tuple(range(1, 41)), slo_ms=700))
+    [best] = re.findall(r"passes up to (\d+) in flight</span></h3>", text)
+    drawn = [
+        int(users) for users in re.findall(r"TTFT of every request, ms \((\d+) in flight\)", text)
+    ]
+    assert len(drawn) == 24
+    assert {int(best), int(best) + 1} <= set(drawn)
+    assert "those of the other 16 are in report.json" in text
+    assert "those of the other" not in HtmlReport().render(acceptance())
+
+
 def test_of_too_many_requests_the_slowest_and_the_failed_are_drawn() -> None:
     runs = [*samples(5000, 8), *samples(5, 8, lost=5)]
     drawn = thinned(runs, 300)
