@@ -190,7 +190,12 @@ def report(
     path = last_record(place.acceptance)
     record = reporting.read_run(path)
     folder = (out or path.parent).absolute()
-    written = reporting.write_reports(place, record, folder, signer)
+    if signer is None:
+        written = reporting.write_reports(place, record, folder, None)
+    else:
+        with recorded(place, "report --sign", changes=False) as action:
+            written = reporting.write_reports(place, record, folder, signer)
+            action.detail = f"{record.verdict.value}; signed by key {signer.key_id}; {folder}"
     result: dict[str, object] = {"verdict": record.verdict.value}
     notes: list[tuple[str, str]] = []
     if signer is not None:

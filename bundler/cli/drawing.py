@@ -67,7 +67,7 @@ class _Load(Progress):
         """The bar and the line."""
         yield from super().get_renderables()
         if words := self._figures.words():
-            yield Text(ERR.shown(f"  {words}"), style="cyan", overflow="ellipsis", no_wrap=True)
+            yield Text(ERR.shown(f"  {words}"), style="cyan")
 
 
 class RichProgress(LoadFigures):

@@ -130,7 +130,7 @@ def _figure(row: FigureRow, *, first: bool) -> str:
     ko, en, style = _OUTCOMES[row.outcome]
     return (
         f"<tr{' class=first' if first else ''}><td class=num>{row.concurrency}</td>"
-        f"<td><code>{escape(row.metric)}</code></td><td class=num>{number(row.a)}</td>"
+        f"<td><code class=metric>{escape(row.metric)}</code></td><td class=num>{number(row.a)}</td>"
         f"<td class=num>{number(row.b)}</td><td class=num>{row.ratio:.2f}</td><td>{_bars(row)}</td>"
         f'<td><span class="tag {style}">{both(ko, en)}</span></td><td class="dim">{said(row.basis)}</td></tr>'
     )

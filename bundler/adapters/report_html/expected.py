@@ -122,7 +122,7 @@ def _row(one: _Bar) -> str:
     wanted = f"{low} – {high}" if low and high else f"≥ {low}" if low else f"≤ {high}"
     return (
         f"<tr><td>{escape(one.service)}</td><td class=num>{one.concurrency}</td>"
-        f"<td><code>{escape(one.metric)}</code></td>"
+        f"<td><code class=metric>{escape(one.metric)}</code></td>"
         f'<td class="num {one.style}"><strong>{number(one.measured)}</strong></td>'
         f"<td class=num>{wanted}</td><td>{_svg(one)}</td><td>{one.source}</td></tr>"
     )

@@ -179,7 +179,7 @@ def _known(one: Comparison) -> str:
     kind = both(_KINDS.get(one.kind, one.kind), escape(one.kind))
     return (
         f"<tr><td>{escape(one.service)}</td><td>{one.concurrency}</td>"
-        f"<td><code>{escape(one.metric)}</code></td><td>{number(one.measured)}</td>"
+        f"<td><code class=metric>{escape(one.metric)}</code></td><td>{number(one.measured)}</td>"
         f"<td>{number(one.worst)} – {number(one.best)}</td>"
         f'<td><span class="tag {style}">{both(ko, escape(one.outcome))}</span></td>'
         f"<td>{escape(one.profile)} ({kind})</td></tr>"

@@ -44,7 +44,7 @@ def _one(record: ABRecord) -> str:
 
 def _row(one: Comparison) -> str:
     return (
-        f"<tr><td><code>{escape(one.figure)}</code></td><td class=num>{one.ratio:.2f}</td>"
+        f"<tr><td><code class=metric>{escape(one.figure)}</code></td><td class=num>{one.ratio:.2f}</td>"
         f"<td class=num>{one.low:.2f} – {one.high:.2f}</td><td>{interval(one.ratio, one.low, one.high)}</td>"
         f"<td>{escape(one.wins or '–')}</td></tr>"
     )

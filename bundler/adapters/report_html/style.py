@@ -19,6 +19,7 @@ nav,.page{max-width:1080px;margin:0 auto;padding:0 20px}
 .page{padding-bottom:48px}
 code,pre{font:13px/1.55 ui-monospace,"D2Coding","Cascadia Mono",Consolas,"DejaVu Sans Mono",monospace}
 code{overflow-wrap:anywhere;word-break:break-all}
+.metric{white-space:nowrap}.scroll+.dim{margin-top:6px}
 pre{margin:0;white-space:pre-wrap;word-break:break-all}
 h1{font-size:26px;line-height:1.3;margin:4px 0}
 h2{font-size:19px;margin:40px 0 12px;padding-bottom:6px;border-bottom:2px solid var(--line)}
@@ -117,7 +118,7 @@ body{font-size:10.5pt}nav,.lang,.tip,.terms{display:none}.page{max-width:none;pa
 h2{margin-top:22px;break-after:avoid}figure,.verdict,tr,dl>*{break-inside:avoid}
 .scroll{overflow:visible}table.data{font-size:9pt}.data th,.data td{padding:4px 6px}
 .data thead th,.panel td,.panel th,.data .num{white-space:normal}.panel{font-size:8pt}.term{border:0}
-.range-bar{min-width:90px}
+.range-bar{min-width:90px}.metric{white-space:normal}
 .grid{grid-template-columns:1fr 1fr;gap:10px}figure{padding:8px}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 """
