@@ -106,6 +106,7 @@ figure .tip{left:16px;right:16px}.terms .tip{left:0;right:0}.num .tip{right:0}
 nav,.page{padding-left:14px;padding-right:14px}h1{font-size:22px}.sign{display:none}
 dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}.glossary dt{max-width:none}
 .tip,figure .tip,.terms .tip,.num .tip{position:fixed;left:12px;right:12px;bottom:12px;max-width:none}
+.scroll .data:not(.pair) td{min-width:84px}.scroll .data:not(.pair) td:last-child{min-width:200px}
 .cards thead{display:none}.cards,.cards tbody,.cards tr,.cards td{display:block;width:100%}
 .cards tr{border:1px solid var(--line);border-radius:8px;padding:6px 2px;margin-bottom:10px}
 .cards tr.first>*{border-top:0}
