@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from bundler import wiring
-from bundler.cli import capacity, comparing
+from bundler.cli import capacity, comparing, question_view
 from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, show
@@ -142,6 +142,10 @@ def report(
         Path | None,
         typer.Option("--out", help="Folder to write to; beside the record when left out."),
     ] = None,
+    questions: Annotated[
+        bool,
+        typer.Option("--questions", help="Answer the owner's five questions from the records."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Write the last acceptance run: JSON, one self-contained HTML page, Markdown, JUnit, CSV."""
@@ -150,6 +154,9 @@ def report(
     from bundler.format.codec import from_bytes
 
     place = Root(root_folder(root))
+    if questions:
+        question_view.answer_questions(place, out, json=json)
+        return
     path = last_record(place.acceptance)
     with disk_errors("reading", path):
         record = from_bytes(AcceptanceRecord, path.read_bytes(), str(path))
