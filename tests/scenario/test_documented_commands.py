@@ -43,6 +43,7 @@ SKIPPED = {
     r"^cd rollout": HOST,
     r"airbundle review DIR .*--osv": "needs a data base of advisories: tests/unit/review/test_vulnerabilities.py",
     r"airbundle review delta": "needs a delta: tests/scenario/test_review.py",
+    r"airbundle repair bundle": "needs a bundle with parity: tests/scenario/test_parity.py",
     r"golden ": "needs log-probabilities: tests/scenario/test_golden.py",
     r"-sign -rawin -inkey hsm-key.pem": "an HSM's own command: tests/scenario/test_trust.py",
     r"airbundle attach": "needs that signature: tests/scenario/test_trust.py",
@@ -76,6 +77,7 @@ BEFORE = {
     "docs/baselines.md": (*UP, "start", "accept"),
     "docs/launch.md": UP,
     "docs/verdicts.md": UP,
+    "docs/howto.md": UP,
 }
 BEFORE_LINE: dict[str, tuple[str, ...]] = {
     r"README.*airbundle upgrade": ("next",),
