@@ -32,7 +32,7 @@ def site(pages: list[Page]) -> dict[str, bytes]:
             f'<li><a href="#{name}">{escape(text)}</a></li>' for name, text in made.headings
         )
         inside = f'<ul class="in">{contents}</ul>' if len(made.headings) > 2 else ""
-        body = f"{_languages(page, there)}{inside}{made.body}"
+        body = _languages(page, there) + made.body.replace("</h1>", f"</h1>{inside}", 1)
         files[page.file] = _document(page.title, page.korean, _navigation(pages, page), body)
     return {**files, WHOLE: whole(pages)}
 
