@@ -186,7 +186,8 @@ def build(
             tools.progress.note(
                 f"{len(manifest.held)} files ({human(kept)}) are held by {based.bundle_id}"
             )
-        loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: read_me(manifest)}
+        first_steps = read_me(manifest, handbook=handbook is not None)
+        loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: first_steps}
         if handbook is not None:
             loose[layout.HANDBOOK] = handbook
         manifest = manifest.model_copy(

@@ -100,7 +100,7 @@ class Gatherer:
             self._run(path, found)
         self._releases(found)
         self._audit(found)
-        found.experts += self._experts(verified)
+        found.experts += self._experts(verified, found)
         return found
 
     def _run(self, path: Path, found: Evidence) -> None:
@@ -153,14 +153,15 @@ class Gatherer:
             seconds = _between(first.at, entry.at) if first else None
             found.actions.append(Action(entry, seconds, source))
 
-    def _experts(self, verified: VerifiedManifest) -> Iterator[Experts]:
+    def _experts(self, verified: VerifiedManifest, found: Evidence) -> Iterator[Experts]:
         for entry in verified.manifest.payload:
             parts = entry.path.split("/")
             if entry.kind != "model" or len(parts) != 3:
                 continue
             try:
                 count = self._count(entry)
-            except (BundlerError, NotAnObject, HeaderFault, OSError):
+            except (BundlerError, NotAnObject, HeaderFault, OSError) as error:
+                found.unread.append(_unread(entry.path, error))
                 continue
             if count is not None:
                 source = Source(
@@ -197,7 +198,7 @@ class Gatherer:
         return path.relative_to(self.root.path).as_posix()
 
 
-def _unread(name: str, error: BundlerError) -> Told:
+def _unread(name: str, error: Exception) -> Told:
     why = shown(str(error), 300)
     return Told(ko=f"{name}: 근거로 쓸 수 없음 ({why})", en=f"{name}: is no evidence ({why})")
 

@@ -37,6 +37,7 @@ def test_it_travels_beside_the_volumes_and_is_signed_for(
     out = tmp_path / "one"
     page = out / layout.HANDBOOK
     assert b"<h1" in page.read_bytes()
+    assert layout.HANDBOOK in (out / layout.READ_ME).read_text(encoding="utf-8")
     assert len(page.read_bytes()) < 1_000_000
     assert run(["verify", str(out), "--key", str(small.public), "--quiet"]) == 0
     stick = tmp_path / "stick"

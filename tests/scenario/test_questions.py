@@ -82,9 +82,14 @@ def test_each_run_answers_its_question(site: Any, tmp_path: Path) -> None:
 
     log = new.root / "audit.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"upgrade"', b'"upgrxde"', 1))
+    for run in (new.root / "acceptance").glob("*-ab/ab.json"):
+        run.write_text("{}", encoding="utf-8")
     told = asked(new)
     assert told["updates"]["state"] == "open"
-    assert "audit.jsonl: is no evidence" in told["told"]["unread"][0]["en"]
+    assert told["software"]["state"] == "open"
+    unread = [one["en"] for one in told["told"]["unread"]]
+    assert any("ab.json: is no evidence" in one for one in unread)
+    assert any("audit.jsonl: is no evidence" in one for one in unread)
 
 
 @needs_chromium
