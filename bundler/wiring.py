@@ -14,6 +14,7 @@ from bundler.errors import HostError
 
 if TYPE_CHECKING:
     from bundler.accept.telemetry import Watch
+    from bundler.adapters.report_html.questions import QuestionPage
     from bundler.deploy.audit import AuditLog
     from bundler.deploy.install import Installer
     from bundler.deploy.launch import Launcher
@@ -250,6 +251,13 @@ COMPARISONS: dict[str, Callable[[], ComparisonWriter]] = {
     "html": _html_comparison,
     "markdown": _markdown_comparison,
 }
+
+
+def question_page() -> QuestionPage:
+    """Writes the owner's five questions as a page."""
+    from bundler.adapters.report_html.questions import QuestionPage
+
+    return QuestionPage()
 
 
 def uv_program() -> str:

@@ -124,10 +124,12 @@ def build(
     signer: Signer | None,
     tools: BuildTools,
     base_manifest: bytes | None = None,
+    handbook: bytes | None = None,
 ) -> Built:
     """Fetch what the lock names and pack it. The same lock and key give the same bytes.
 
-    With a `base_manifest`, only what that bundle lacks goes into the volumes.
+    With a `base_manifest`, only what that bundle lacks goes into the volumes. A `handbook`, the documentation
+    on one page, lies beside them, named by the manifest like the bootstrap.
 
     Raises:
         StateError: `out` exists already.
@@ -184,7 +186,10 @@ def build(
             tools.progress.note(
                 f"{len(manifest.held)} files ({human(kept)}) are held by {based.bundle_id}"
             )
-        loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: read_me(manifest)}
+        first_steps = read_me(manifest, handbook=handbook is not None)
+        loose = {layout.BOOTSTRAP: bootstrap, layout.READ_ME: first_steps}
+        if handbook is not None:
+            loose[layout.HANDBOOK] = handbook
         manifest = manifest.model_copy(
             update={"loose": tuple(loose_file(name, data) for name, data in sorted(loose.items()))}
         )

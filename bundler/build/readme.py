@@ -42,9 +42,21 @@ Each volume is an ordinary stored ZIP file, usable and checkable on its own; not
 """
 
 
-def read_me(manifest: Manifest) -> bytes:
-    """The text for a bundle. The manifest's own `loose` list is not used."""
-    return _TEXT.format(
+_DOCS = """
+[문서] {name}을 브라우저로 여십시오. 인터넷이 필요 없습니다.
+[Documentation] Open {name} in a browser; no network is needed.
+"""
+
+
+def read_me(manifest: Manifest, *, handbook: bool = False) -> bytes:
+    """The text for a bundle. The manifest's own `loose` list is not used.
+
+    Args:
+        manifest: of the bundle.
+        handbook: whether the documentation lies beside it.
+    """
+    docs = _DOCS.format(name=layout.HANDBOOK) if handbook else ""
+    text = _TEXT.format(
         name=manifest.name,
         rule="=" * len(manifest.name),
         arch=f"{manifest.target.os} {manifest.target.arch}",
@@ -65,7 +77,8 @@ def read_me(manifest: Manifest) -> bytes:
         signature=layout.SIGNATURE,
         manifest=layout.MANIFEST,
         bootstrap=layout.BOOTSTRAP,
-    ).encode()
+    )
+    return (text + docs).encode()
 
 
 def _needs(needs: HostNeeds) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import bundler
 from bundler.format.digests import sha256_hex
+from bundler.format.manual import FOLDER, manual_files, manual_folder
 from bundler.format.profiles import shipped_folder
 
 NAME = "airbundle"
@@ -39,9 +40,13 @@ def write_tool_wheel(folder: Path) -> Path:
         if path.is_file()
         and "__pycache__" not in path.parts
         and path.suffix not in (".pyc", ".yaml")
+        and path.relative_to(package).parts[0] != FOLDER
     }
     for path in shipped_folder().glob("*.yaml"):
         files[f"{package.name}/manifests/profiles/{path.name}"] = path.read_bytes()
+    manual = manual_folder()
+    for name in manual_files(manual):
+        files[f"{package.name}/{FOLDER}/{name}"] = (manual / name).read_bytes()
     distribution = importlib.metadata.distribution(NAME)
     for name in ("METADATA", "entry_points.txt"):
         files[f"{info}/{name}"] = (distribution.read_text(name) or "").encode()

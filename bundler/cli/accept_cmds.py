@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from bundler import wiring
-from bundler.cli import capacity, comparing
+from bundler.cli import capacity, comparing, question_view
 from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, show
@@ -168,6 +168,10 @@ def report(
         Path | None,
         typer.Option("--key", help="--verify: public key (PEM) of who signed.", show_default=False),
     ] = None,
+    questions: Annotated[
+        bool,
+        typer.Option("--questions", help="Answer the owner's five questions from the records."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Write the last acceptance run: JSON, one self-contained HTML page, Markdown, JUnit, CSV.
@@ -178,15 +182,17 @@ def report(
     from bundler.cli import reporting
     from bundler.deploy.root import Root
 
-    if (verify is None) != (key is None):
-        raise typer.BadParameter("--verify REPORT and --key PUBLIC.pem belong together")
+    _fits(
+        verify, key, writes=bool(compare or sign or out), pages=bool(compare or sign) and questions
+    )
     if verify is not None and key is not None:
-        if compare or sign or out:
-            raise typer.BadParameter("--verify only checks; it writes nothing")
         _check(verify, key, json=json)
         return
     signer = wiring.signer(sign) if sign else None
     place = Root(root_folder(root))
+    if questions:
+        question_view.answer_questions(place, out, json=json)
+        return
     path = last_record(place.acceptance)
     record = reporting.read_run(path)
     folder = (out or path.parent).absolute()
@@ -213,6 +219,16 @@ def report(
     for line, style in [*((str(one), "") for one in written), *notes]:
         say(line, style)
     say(record.verdict.value, STYLE[record.verdict])
+
+
+def _fits(verify: Path | None, key: Path | None, *, writes: bool, pages: bool) -> None:
+    """Refuse options of `report` that do not belong together."""
+    if (verify is None) != (key is None):
+        raise typer.BadParameter("--verify REPORT and --key PUBLIC.pem belong together")
+    if verify is not None and writes:
+        raise typer.BadParameter("--verify only checks; it writes nothing")
+    if pages:
+        raise typer.BadParameter("--questions makes pages of its own: no --compare or --sign")
 
 
 def _check(file: Path, key: Path, *, json: bool) -> None:

@@ -37,6 +37,7 @@ HOMES = {
     "golden": "golden_cmds",
     "baseline": "baseline_cmds",
     "review": "review_cmds",
+    "docs": "docs_cmds",
     "preflight": "preflight_cmds",
     **dict.fromkeys(("run", "export", "serve"), "run_cmds"),
 }

@@ -11,6 +11,7 @@ import typer
 
 from bundler import connecting, wiring
 from bundler.cli.console import progress, say, show_json, table
+from bundler.cli.docs_cmds import whole_handbook
 from bundler.cli.options import (
     BundleArgument,
     CacheOption,
@@ -108,6 +109,7 @@ def build(
             signer=signer,
             tools=tools,
             base_manifest=before,
+            handbook=whole_handbook(),
         )
     # Digests and licences are known now.
     write_lock(lock_path, built.lock)

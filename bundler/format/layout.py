@@ -15,7 +15,8 @@ BOOTSTRAP = "airbundle-bootstrap.py"
 READ_ME = "READ-ME.txt"
 # What keys say of bundles and of each other (format/statements.py): KIND-SIGNER.json, and its signature.
 STATEMENT = re.compile(r"(approval|rotation|revocations)-([0-9a-f]{16})\.json")
-BESIDE = frozenset({MANIFEST, SIGNATURE, CHECKSUMS, BOOTSTRAP, READ_ME})
+HANDBOOK = "DOCS.html"
+BESIDE = frozenset({MANIFEST, SIGNATURE, CHECKSUMS, BOOTSTRAP, READ_ME, HANDBOOK})
 
 LOCK_PATH = "lock.json"
 SPEC_PATH = "spec.json"
