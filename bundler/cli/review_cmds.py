@@ -19,12 +19,13 @@ from bundler.cli.options import (
     VolumeKeyOption,
     volume_key,
 )
+from bundler.cli.redline import compare, flaws_beside, show_redline
+from bundler.cli.review_sources import Asked
 from bundler.errors import (
     EXIT_FAIL,
     EXIT_INCONCLUSIVE,
     KeyFileError,
     StateError,
-    disk_errors,
 )
 from bundler.format.reviewpack import FOLDER, SIGNATURE
 
@@ -93,6 +94,15 @@ def review(
         Literal["critical", "high", "medium", "low"] | None,
         typer.Option("--fail-on", help="Exit code 10 from this severity on.", show_default=False),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against",
+            help="Only what changed since an approved bundle: its folder, its manifest.json, or its"
+            " pack's inventory.json. Into DIR.redline when --out is left out.",
+            show_default=False, readable=False,
+        ),
+    ] = None,
     sign_with: Annotated[
         Path | None,
         typer.Option(
@@ -105,6 +115,8 @@ def review(
 ) -> None:  # fmt: skip
     """Make the reviewer's pack: what is in a bundle, what could execute, licences, SBOMs, the form.
 
+    With --against, the redline instead: only what changed since another bundle.
+
     Exit code 0: made, 10: made, and the licence policy or --fail-on refuses something, 11: made, and packages
     that --fail-on asks about could not be looked up.
     """
@@ -114,22 +126,35 @@ def review(
     with wiring.review_half():
         from bundler.review.licencepolicy import read_policy
         from bundler.review.pack import make_pack, write_pack
-    _check_sources(osv, exceptions, known, fail_on)
+        from bundler.review.redlinepage import redline_files
+    asked = Asked(osv, exceptions, known)
+    asked.check(fail_on)
     policy = read_policy(licences) if licences else None
     trust = wiring.gate().site(None, keys=wiring.verifiers(key or []), unsigned=unsigned)
     verified = trust.open(folder)
     signer = wiring.signer(sign_with) if sign_with else None
-    place = out or folder / FOLDER
+    place = out or (folder.with_name(f"{folder.name}.redline") if against else folder / FOLDER)
     _check_place(place, verified, signer, given=out is not None)
     shown = progress(quiet=quiet or json)
     stored = _stored_in(root) if root else None
-    subject = look_into(folder, verified, shown, volume_key(sealed_with), stored, policy)
-    subject = replace(subject, checked=_checked(subject, osv, exceptions, known))
-    write_pack(make_pack(subject, language), place, signer)
+
+    def look(where: Path, opened: VerifiedManifest) -> Subject:
+        return look_into(where, opened, shown, volume_key(sealed_with), stored, policy)
+
+    subject = look(folder, verified)
+    subject = replace(subject, checked=asked.about(subject.packages))
     denied = [
         one.name for one in subject.inventory.components if policy and policy.judge(one) == "deny"
     ]
-    _show(subject, place, denied, json=json)
+    if against is None:
+        write_pack(make_pack(subject, language), place, signer)
+        _show(subject, place, denied, json=json)
+    else:
+        if subject.checked is None:
+            subject = replace(subject, checked=flaws_beside(folder, verified, trust))
+        found = compare(against, subject, trust, look, asked)
+        write_pack(redline_files(found, language), place, signer)
+        show_redline(found, place, json=json)
     if denied:
         raise typer.Exit(EXIT_FAIL)
     if fail_on and subject.checked is not None:
@@ -137,34 +162,6 @@ def review(
             raise typer.Exit(EXIT_FAIL)
         if subject.checked.unchecked:
             raise typer.Exit(EXIT_INCONCLUSIVE)
-
-
-def _check_sources(
-    osv: Path | None, exceptions: Path | None, known: Path | None, fail_on: str | None
-) -> None:
-    if osv and known:
-        raise typer.BadParameter("--osv looks up, --known takes an earlier look-up; give one")
-    if exceptions and not osv:
-        raise typer.BadParameter("--exceptions belong to --osv")
-    if fail_on and not (osv or known):
-        raise typer.BadParameter("--fail-on needs --osv or --known")
-
-
-def _checked(
-    subject: Subject, osv: Path | None, exceptions: Path | None, known: Path | None
-) -> VulnerabilityCheck | None:
-    from bundler.domain.vulnerability import VulnerabilityCheck
-    from bundler.format.codec import from_bytes
-
-    if known is not None:
-        with disk_errors("reading", known):
-            return from_bytes(VulnerabilityCheck, known.read_bytes(), str(known))
-    if osv is None:
-        return None
-    with wiring.review_half():
-        from bundler.review.vulnerabilities import check_by_osv, read_exceptions
-    excepted = read_exceptions(exceptions) if exceptions else ()
-    return check_by_osv(subject.packages, osv, excepted, wiring.clock().now()[:10])
 
 
 def _stored_in(root: Path) -> Callable[[Entry], Path | None]:
