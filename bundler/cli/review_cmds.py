@@ -32,8 +32,9 @@ from bundler.format.reviewpack import FOLDER, SIGNATURE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bundler.domain.antivirus import AntivirusResult
     from bundler.domain.manifest import Entry, VerifiedManifest
-    from bundler.domain.vulnerability import VulnerabilityCheck
+    from bundler.domain.vulnerability import Severity, VulnerabilityCheck
     from bundler.format.sealing import VolumeKey
     from bundler.ports import Progress, Signer
     from bundler.review.licencepolicy import LicencePolicy
@@ -90,9 +91,16 @@ def review(
             show_default=False, readable=False,
         ),
     ] = None,
+    antivirus: Annotated[
+        Path | None,
+        typer.Option(
+            "--antivirus", help="What clamscan or clamdscan printed about the bundle's files.",
+            show_default=False, readable=False,
+        ),
+    ] = None,
     fail_on: Annotated[
         Literal["critical", "high", "medium", "low"] | None,
-        typer.Option("--fail-on", help="Exit code 10 from this severity on.", show_default=False),
+        typer.Option("--fail-on", help="Exit code 10 from this severity on, and for malware that --antivirus names.", show_default=False),
     ] = None,
     against: Annotated[
         Path | None,
@@ -118,7 +126,7 @@ def review(
     With --against, the redline instead: only what changed since another bundle.
 
     Exit code 0: made, 10: made, and the licence policy or --fail-on refuses something, 11: made, and packages
-    that --fail-on asks about could not be looked up.
+    that --fail-on asks about could not be looked up, or files were not scanned.
     """
     if lang not in ("ko", "en", "both"):
         raise typer.BadParameter("--lang is ko, en or both")
@@ -127,7 +135,7 @@ def review(
         from bundler.review.licencepolicy import read_policy
         from bundler.review.pack import make_pack, write_pack
         from bundler.review.redlinepage import redline_files
-    asked = Asked(osv, exceptions, known)
+    asked = Asked(osv, exceptions, known, antivirus)
     asked.check(fail_on)
     policy = read_policy(licences) if licences else None
     trust = wiring.gate().site(None, keys=wiring.verifiers(key or []), unsigned=unsigned)
@@ -142,7 +150,11 @@ def review(
         return look_into(where, opened, shown, volume_key(sealed_with), stored, policy)
 
     subject = look(folder, verified)
-    subject = replace(subject, checked=asked.about(subject.packages))
+    subject = replace(
+        subject,
+        checked=asked.about(subject.packages),
+        scanned=asked.scanned(verified.manifest),
+    )
     denied = [
         one.name for one in subject.inventory.components if policy and policy.judge(one) == "deny"
     ]
@@ -157,11 +169,18 @@ def review(
         show_redline(found, place, json=json)
     if denied:
         raise typer.Exit(EXIT_FAIL)
-    if fail_on and subject.checked is not None:
-        if subject.checked.at_least(fail_on):
-            raise typer.Exit(EXIT_FAIL)
-        if subject.checked.unchecked:
-            raise typer.Exit(EXIT_INCONCLUSIVE)
+    if fail_on and (code := _judged(subject, fail_on)):
+        raise typer.Exit(code)
+
+
+def _judged(subject: Subject, fail_on: Severity) -> int:
+    """The exit code of what was looked for: found, looked for in part, or nothing found."""
+    flaws, scan = subject.checked, subject.scanned
+    if (flaws and flaws.at_least(fail_on)) or (scan and scan.hits):
+        return EXIT_FAIL
+    if (flaws and flaws.unchecked) or (scan and not scan.complete):
+        return EXIT_INCONCLUSIVE
+    return 0
 
 
 def _stored_in(root: Path) -> Callable[[Entry], Path | None]:
@@ -238,6 +257,7 @@ def _show(subject: Subject, place: Path, denied: list[str], *, json: bool) -> No
                 "licence_unknown": unknown,
                 "licence_denied": denied,
                 "vulnerabilities": _counts(subject),
+                "antivirus": subject.scanned.model_dump(mode="json") if subject.scanned else None,
             }
         )
         return
@@ -249,6 +269,8 @@ def _show(subject: Subject, place: Path, denied: list[str], *, json: bool) -> No
         say(f"and {len(first) - _SHOWN} more in {place}/review.html")
     if subject.checked is not None:
         _show_flaws(subject.checked)
+    if subject.scanned is not None:
+        _show_scan(subject.scanned)
     for name in denied:
         say(f"FAIL {name}: the licence policy denies it", "bold red")
     for name in unknown:
@@ -291,6 +313,19 @@ def _show_flaws(checked: VulnerabilityCheck) -> None:
         say(f"{said}, {len(checked.unchecked)} not checked", "yellow")
     else:
         say(said)
+
+
+def _show_scan(scan: AntivirusResult) -> None:
+    for hit in scan.hits[:_SHOWN]:
+        say(f"FAIL {hit.path}: {scan.engine} found {hit.name}", "bold red")
+    for doubt in scan.doubts:
+        say(f"antivirus: {doubt}", "yellow")
+    if scan.uncovered:
+        say(f"antivirus: {len(scan.uncovered)} files of the bundle are not covered", "yellow")
+        for one in scan.uncovered[:_SHOWN]:
+            say(f"  {one.path}: {one.why}")
+    patterns = f"{scan.pattern_version or 'not stated'} of {scan.pattern_date or 'no stated date'}"
+    say(f"{scan.engine} {scan.engine_version}, patterns {patterns}: {len(scan.hits)} found")
 
 
 def register(app: typer.Typer) -> None:

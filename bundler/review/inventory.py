@@ -152,6 +152,7 @@ def _shipped(
         files=tuple(map(_carried, entries)),
         licence=found.licence if found else LicenceFacts(),
         executes=_by_rank(found.executes if found else missing),
+        checks=found.checks if found else (),
         card=found.card if found else None,
     )
 

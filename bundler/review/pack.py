@@ -14,7 +14,7 @@ from bundler.format import reviewpack
 from bundler.format.codec import to_bytes
 from bundler.format.trust import digest_line
 from bundler.ports import Signer
-from bundler.review import checksections, flawsection, sections
+from bundler.review import checksections, filechecks, flawsection, malwaresection, sections
 from bundler.review.document import Cell, Document, Section, Words, number, same
 from bundler.review.form import CYCLONEDX, SPDX, Field, form_section, transfer_form
 from bundler.review.markdown import markdown
@@ -22,7 +22,7 @@ from bundler.review.packed import INVENTORY, packed_inventory
 from bundler.review.page import html
 from bundler.review.sbom_cyclonedx import cyclonedx
 from bundler.review.sbom_spdx import spdx
-from bundler.review.subject import VULNERABILITIES, Subject
+from bundler.review.subject import ANTIVIRUS, VULNERABILITIES, Subject
 from bundler.review.tables import components_csv, form_csv, form_xlsx
 
 Language = Literal["ko", "en", "both"]
@@ -44,6 +44,8 @@ def make_pack(subject: Subject, language: Language = "both") -> dict[str, bytes]
     files[INVENTORY] = to_bytes(packed_inventory(subject))
     if subject.checked is not None:
         files[VULNERABILITIES] = to_bytes(subject.checked)
+    if subject.scanned is not None:
+        files[ANTIVIRUS] = to_bytes(subject.scanned)
     files.update(_licence_files(subject))
     files[reviewpack.BUNDLE] = digest_line(subject.verified.digest)
     return files
@@ -82,10 +84,11 @@ def document_of(subject: Subject, fields: tuple[Field, ...]) -> Document:
     found: list[Section] = [
         sections.overview(subject),
         sections.executables(subject),
+        filechecks.file_checks(subject),
         sections.components(subject),
         sections.licences(subject),
         flawsection.vulnerabilities(subject.checked),
-        checksections.malware(subject),
+        malwaresection.malware(subject),
         checksections.network(subject),
         checksections.checks(subject),
         form_section(fields),
@@ -122,7 +125,7 @@ def _figures(subject: Subject) -> list[tuple[Words, Cell]]:
         rows.append((Words("라이선스 금지", "Licence denied"), _counted(denied, "alarm")))
     rows += [
         (Words("취약점", "Vulnerabilities"), flawsection.figure(subject.checked)),
-        (Words("악성코드", "Malware"), Cell(Words("미검사", "not scanned"), "attention")),
+        (Words("악성코드", "Malware"), malwaresection.antivirus_figure(subject.scanned)),
     ]
     return rows
 
