@@ -88,6 +88,12 @@ def _older(old: Path, trust: SiteTrust, look: Callable[[Path, VerifiedManifest],
     return side_of_manifest(old, trust.open(old.parent) if signed else None)
 
 
+def redline_place(folder: Path) -> Path:
+    """Beside the bundle, whose folder may be given as `.`."""
+    whole = folder.resolve()
+    return whole.with_name(f"{whole.name}.redline")
+
+
 def flaws_beside(
     folder: Path, verified: VerifiedManifest, trust: SiteTrust
 ) -> VulnerabilityCheck | None:

@@ -19,7 +19,7 @@ from bundler.cli.options import (
     VolumeKeyOption,
     volume_key,
 )
-from bundler.cli.redline import compare, flaws_beside, show_redline
+from bundler.cli.redline import compare, flaws_beside, redline_place, show_redline
 from bundler.cli.review_sources import Asked
 from bundler.errors import (
     EXIT_FAIL,
@@ -141,8 +141,9 @@ def review(
     trust = wiring.gate().site(None, keys=wiring.verifiers(key or []), unsigned=unsigned)
     verified = trust.open(folder)
     signer = wiring.signer(sign_with) if sign_with else None
-    place = out or (folder.with_name(f"{folder.name}.redline") if against else folder / FOLDER)
+    place = out or (redline_place(folder) if against else folder / FOLDER)
     _check_place(place, verified, signer, given=out is not None)
+    _check_kind(place, redline=against is not None)
     shown = progress(quiet=quiet or json)
     stored = _stored_in(root) if root else None
 
@@ -204,6 +205,14 @@ def _check_place(
             f"{place}: the pack that the builder signed lies there",
             hint="Give --out FOLDER to make it again; `diff -r` compares the two.",
         )
+
+
+def _check_kind(place: Path, *, redline: bool) -> None:
+    """A pack and a redline say different things: neither takes the other's place."""
+    if redline and (place / "review.html").is_file():
+        raise StateError(f"{place}: a whole pack lies there", hint="Give another --out.")
+    if not redline and (place / "redline.html").is_file():
+        raise StateError(f"{place}: a redline lies there", hint="Give another --out.")
 
 
 def look_into(

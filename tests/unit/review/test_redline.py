@@ -249,6 +249,21 @@ def test_what_could_not_be_looked_up_is_not_gone(two: Two, tmp_path: Path) -> No
     assert any("toy-dependency" in one.why for one in found.uncompared)
 
 
+def test_it_lies_beside_the_bundle_and_takes_no_packs_place(
+    two: Two, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(two.new, tmp_path / "bundle")
+    monkeypatch.chdir(tmp_path / "bundle")
+    keys = ["--key", str(two.key), "--key", str(two.old_key), "-q"]
+    against = ["--against", str(two.old / "manifest.json")]
+    assert run(["review", ".", *keys, *against]) == 0
+    assert (tmp_path / "bundle.redline" / "redline.json").is_file()
+    assert run(["review", ".", *keys, "--out", "../bundle.redline"]) == 17
+    assert run(["review", ".", *keys]) == 0
+    assert run(["review", ".", *keys, *against, "--out", "review"]) == 17
+    assert (tmp_path / "bundle" / "review" / "review.html").is_file()
+
+
 def side(**update: Any) -> Side:
     file = CarriedFile(path="models/m/a.safetensors", size=1, sha256="a" * 64)
     model = Component(
