@@ -3,7 +3,7 @@
 Builds the bundle once (some 5 GB from the index), makes its pack in a process of its own, and holds it against the official
 schemas and against a count of shared objects that knows nothing of the pack:
 
-    .venv/bin/python -m scripts.pack_of_closure manifests/qwen35-35b-a3b-h200.yaml --work /tmp/closure
+    .venv/bin/python -m scripts.pack_of_closure manifests/qwen35-35b-a3b-h200.yaml --work DIR
 
 `--osv all.zip` looks packages up; `--advisories` asks the index at the build, one request for each package. A bundle
 that lies in the work folder is not built again. Exit code 10: something is missing.
