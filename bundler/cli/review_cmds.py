@@ -19,20 +19,22 @@ from bundler.cli.options import (
     VolumeKeyOption,
     volume_key,
 )
+from bundler.cli.redline import compare, flaws_beside, redline_place, show_redline
+from bundler.cli.review_sources import Asked
 from bundler.errors import (
     EXIT_FAIL,
     EXIT_INCONCLUSIVE,
     KeyFileError,
     StateError,
-    disk_errors,
 )
 from bundler.format.reviewpack import FOLDER, SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bundler.domain.antivirus import AntivirusResult
     from bundler.domain.manifest import Entry, VerifiedManifest
-    from bundler.domain.vulnerability import VulnerabilityCheck
+    from bundler.domain.vulnerability import Severity, VulnerabilityCheck
     from bundler.format.sealing import VolumeKey
     from bundler.ports import Progress, Signer
     from bundler.review.licencepolicy import LicencePolicy
@@ -89,9 +91,25 @@ def review(
             show_default=False, readable=False,
         ),
     ] = None,
+    antivirus: Annotated[
+        Path | None,
+        typer.Option(
+            "--antivirus", help="What clamscan or clamdscan printed about the bundle's files.",
+            show_default=False, readable=False,
+        ),
+    ] = None,
     fail_on: Annotated[
         Literal["critical", "high", "medium", "low"] | None,
-        typer.Option("--fail-on", help="Exit code 10 from this severity on.", show_default=False),
+        typer.Option("--fail-on", help="Exit code 10 from this severity on, and for malware that --antivirus names.", show_default=False),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against",
+            help="Only what changed since an approved bundle: its folder, its manifest.json, or its"
+            " pack's inventory.json. Into DIR.redline when --out is left out.",
+            show_default=False, readable=False,
+        ),
     ] = None,
     sign_with: Annotated[
         Path | None,
@@ -105,8 +123,10 @@ def review(
 ) -> None:  # fmt: skip
     """Make the reviewer's pack: what is in a bundle, what could execute, licences, SBOMs, the form.
 
+    With --against, the redline instead: only what changed since another bundle.
+
     Exit code 0: made, 10: made, and the licence policy or --fail-on refuses something, 11: made, and packages
-    that --fail-on asks about could not be looked up.
+    that --fail-on asks about could not be looked up, or files were not scanned.
     """
     if lang not in ("ko", "en", "both"):
         raise typer.BadParameter("--lang is ko, en or both")
@@ -114,57 +134,54 @@ def review(
     with wiring.review_half():
         from bundler.review.licencepolicy import read_policy
         from bundler.review.pack import make_pack, write_pack
-    _check_sources(osv, exceptions, known, fail_on)
+        from bundler.review.redlinepage import redline_files
+    asked = Asked(osv, exceptions, known, antivirus)
+    asked.check(fail_on)
     policy = read_policy(licences) if licences else None
     trust = wiring.gate().site(None, keys=wiring.verifiers(key or []), unsigned=unsigned)
     verified = trust.open(folder)
     signer = wiring.signer(sign_with) if sign_with else None
-    place = out or folder / FOLDER
+    place = out or (redline_place(folder) if against else folder / FOLDER)
     _check_place(place, verified, signer, given=out is not None)
+    _check_kind(place, redline=against is not None)
     shown = progress(quiet=quiet or json)
     stored = _stored_in(root) if root else None
-    subject = look_into(folder, verified, shown, volume_key(sealed_with), stored, policy)
-    subject = replace(subject, checked=_checked(subject, osv, exceptions, known))
-    write_pack(make_pack(subject, language), place, signer)
+
+    def look(where: Path, opened: VerifiedManifest) -> Subject:
+        return look_into(where, opened, shown, volume_key(sealed_with), stored, policy)
+
+    subject = look(folder, verified)
+    subject = replace(
+        subject,
+        checked=asked.about(subject.packages),
+        scanned=asked.scanned(verified.manifest),
+    )
     denied = [
         one.name for one in subject.inventory.components if policy and policy.judge(one) == "deny"
     ]
-    _show(subject, place, denied, json=json)
+    if against is None:
+        write_pack(make_pack(subject, language), place, signer)
+        _show(subject, place, denied, json=json)
+    else:
+        if subject.checked is None:
+            subject = replace(subject, checked=flaws_beside(folder, verified, trust))
+        found = compare(against, subject, trust, look, asked)
+        write_pack(redline_files(found, language), place, signer)
+        show_redline(found, place, json=json)
     if denied:
         raise typer.Exit(EXIT_FAIL)
-    if fail_on and subject.checked is not None:
-        if subject.checked.at_least(fail_on):
-            raise typer.Exit(EXIT_FAIL)
-        if subject.checked.unchecked:
-            raise typer.Exit(EXIT_INCONCLUSIVE)
+    if fail_on and (code := _judged(subject, fail_on)):
+        raise typer.Exit(code)
 
 
-def _check_sources(
-    osv: Path | None, exceptions: Path | None, known: Path | None, fail_on: str | None
-) -> None:
-    if osv and known:
-        raise typer.BadParameter("--osv looks up, --known takes an earlier look-up; give one")
-    if exceptions and not osv:
-        raise typer.BadParameter("--exceptions belong to --osv")
-    if fail_on and not (osv or known):
-        raise typer.BadParameter("--fail-on needs --osv or --known")
-
-
-def _checked(
-    subject: Subject, osv: Path | None, exceptions: Path | None, known: Path | None
-) -> VulnerabilityCheck | None:
-    from bundler.domain.vulnerability import VulnerabilityCheck
-    from bundler.format.codec import from_bytes
-
-    if known is not None:
-        with disk_errors("reading", known):
-            return from_bytes(VulnerabilityCheck, known.read_bytes(), str(known))
-    if osv is None:
-        return None
-    with wiring.review_half():
-        from bundler.review.vulnerabilities import check_by_osv, read_exceptions
-    excepted = read_exceptions(exceptions) if exceptions else ()
-    return check_by_osv(subject.packages, osv, excepted, wiring.clock().now()[:10])
+def _judged(subject: Subject, fail_on: Severity) -> int:
+    """The exit code of what was looked for: found, looked for in part, or nothing found."""
+    flaws, scan = subject.checked, subject.scanned
+    if (flaws and flaws.at_least(fail_on)) or (scan and scan.hits):
+        return EXIT_FAIL
+    if (flaws and flaws.unchecked) or (scan and not scan.complete):
+        return EXIT_INCONCLUSIVE
+    return 0
 
 
 def _stored_in(root: Path) -> Callable[[Entry], Path | None]:
@@ -188,6 +205,14 @@ def _check_place(
             f"{place}: the pack that the builder signed lies there",
             hint="Give --out FOLDER to make it again; `diff -r` compares the two.",
         )
+
+
+def _check_kind(place: Path, *, redline: bool) -> None:
+    """A pack and a redline say different things: neither takes the other's place."""
+    if redline and (place / "review.html").is_file():
+        raise StateError(f"{place}: a whole pack lies there", hint="Give another --out.")
+    if not redline and (place / "redline.html").is_file():
+        raise StateError(f"{place}: a redline lies there", hint="Give another --out.")
 
 
 def look_into(
@@ -241,6 +266,7 @@ def _show(subject: Subject, place: Path, denied: list[str], *, json: bool) -> No
                 "licence_unknown": unknown,
                 "licence_denied": denied,
                 "vulnerabilities": _counts(subject),
+                "antivirus": subject.scanned.model_dump(mode="json") if subject.scanned else None,
             }
         )
         return
@@ -252,6 +278,8 @@ def _show(subject: Subject, place: Path, denied: list[str], *, json: bool) -> No
         say(f"and {len(first) - _SHOWN} more in {place}/review.html")
     if subject.checked is not None:
         _show_flaws(subject.checked)
+    if subject.scanned is not None:
+        _show_scan(subject.scanned)
     for name in denied:
         say(f"FAIL {name}: the licence policy denies it", "bold red")
     for name in unknown:
@@ -294,6 +322,19 @@ def _show_flaws(checked: VulnerabilityCheck) -> None:
         say(f"{said}, {len(checked.unchecked)} not checked", "yellow")
     else:
         say(said)
+
+
+def _show_scan(scan: AntivirusResult) -> None:
+    for hit in scan.hits[:_SHOWN]:
+        say(f"FAIL {hit.path}: {scan.engine} found {hit.name}", "bold red")
+    for doubt in scan.doubts:
+        say(f"antivirus: {doubt}", "yellow")
+    if scan.uncovered:
+        say(f"antivirus: {len(scan.uncovered)} files of the bundle are not covered", "yellow")
+        for one in scan.uncovered[:_SHOWN]:
+            say(f"  {one.path}: {one.why}")
+    patterns = f"{scan.pattern_version or 'not stated'} of {scan.pattern_date or 'no stated date'}"
+    say(f"{scan.engine} {scan.engine_version}, patterns {patterns}: {len(scan.hits)} found")
 
 
 def register(app: typer.Typer) -> None:

@@ -17,6 +17,7 @@ ExecutableKind = Literal[
     "pickle", "path-file", "remote-code", "template", "install-script", "unreadable",
     "script", "native", "python", "entry-point",
 ]  # fmt: skip
+CheckKind = Literal["pickle", "safetensors header", "GGUF header", "chat template"]
 ComponentKind = Literal["wheel", "model", "file", "tool", "spec"]
 Source = Literal["expression", "licence-field", "classifier", "licence-file", "card", "manifest"]
 
@@ -30,6 +31,16 @@ class Executable(Record):
     what: str = Field(description="What it would do, in plain words; English.")
     count: int = Field(1, ge=1, description="How many files the line stands for.")
     digest: Sha256 | None = Field(None, description="Of the one file, where it was read whole.")
+
+
+class FileCheck(Record):
+    """A file of a model that was looked at by one reader, whatever it found."""
+
+    check: CheckKind
+    where: str
+    by: str = Field(description="Who looked: `airbundle`, or another scanner and its version.")
+    result: Literal["passed", "found", "not checked"]
+    said: str = Field("", description="What was found, or why nobody looked; English.")
 
 
 class LicenceEvidence(Record):
@@ -99,6 +110,7 @@ class Component(Record):
     licence: LicenceFacts = LicenceFacts()
     requires: tuple[str, ...] = Field((), description="Names of the components that it needs.")
     executes: tuple[Executable, ...] = ()
+    checks: tuple[FileCheck, ...] = ()
     card: ModelCard | None = None
 
     @property

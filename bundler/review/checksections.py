@@ -10,7 +10,6 @@ from bundler.format import layout
 from bundler.review.document import (
     Cell,
     Commands,
-    Facts,
     Items,
     Paragraph,
     Section,
@@ -22,50 +21,6 @@ from bundler.review.document import (
     same,
 )
 from bundler.review.subject import VULNERABILITIES, Subject
-
-
-def malware(subject: Subject) -> Section:
-    """Slots for the site's own scan: never filled by guess."""
-    limit = 2 * 2**30
-    big = sum(1 for volume in subject.verified.manifest.volumes if volume.size > limit)
-    blank = same("")
-    slots = (
-        Words("백신 제품", "Engine"), Words("엔진 버전", "Engine version"),
-        Words("패턴(DB) 버전·일자", "Pattern version and date"), Words("검사 일시", "Scanned at"),
-        Words("검사 결과", "Result"), Words("검사자", "Scanned by"),
-    )  # fmt: skip
-    blocks: list[Paragraph | Facts | Table | Commands] = [
-        Paragraph(
-            Words(
-                "미검사. 검사 결과는 반입 기관에서 검사한 뒤 기록합니다.",
-                "Not scanned. The site scans and fills this in.",
-            ),
-            "attention",
-        ),
-        Table(slots, [[Cell(blank)] * len(slots), [Cell(blank)] * len(slots)]),
-        Commands(
-            (
-                Words("# 볼륨은 압축하지 않은 ZIP이므로 백신이 그대로 열어 검사할 수 있습니다.",
-                      "# The volumes are stored ZIP files, so that any scanner can look inside."),
-                same("clamscan --version"),
-                same("clamscan --recursive --infected --max-filesize=2000M --max-scansize=4000M --log=clamav.log ."),
-            )
-        ),
-    ]  # fmt: skip
-    if big:
-        blocks.insert(
-            1,
-            Paragraph(
-                Words(
-                    f"볼륨 {big}개가 2 GiB를 넘습니다. 많은 백신이 그보다 큰 파일은 건너뛰므로 압축을 풀어 파일별로 검사하고,"
-                    " 건너뛴 파일이 있는지 로그에서 확인하십시오.",
-                    f"{big} volume(s) are over 2 GiB. Many scanners skip files of that size: unzip them, scan file"
-                    " by file, and look in the log for what was skipped.",
-                ),
-                "attention",
-            ),
-        )
-    return Section("malware", Words("악성코드 검사", "Malware scan"), blocks)
 
 
 def network(subject: Subject) -> Section:
@@ -150,7 +105,8 @@ def checks(subject: Subject) -> Section:
 
 def _known(subject: Subject) -> str:
     """What a database said on the day of the build cannot be asked again."""
-    return f" --known review/{VULNERABILITIES}" if subject.checked is not None else ""
+    known = f" --known review/{VULNERABILITIES}" if subject.checked is not None else ""
+    return known + (" --antivirus CLAMAV.LOG" if subject.scanned is not None else "")
 
 
 def _first_member(subject: Subject, kind: ExecutableKind) -> Iterator[Words]:

@@ -42,21 +42,40 @@ def difference(old: Manifest, new: Manifest) -> Difference:
     """Compare two manifests. Dates, volumes and parity are no difference."""
     held = {content_id(entry) for entry in old.payload}
     fresh = [entry.size for entry in new.payload if content_id(entry) not in held]
+    before, after = settings(old), settings(new)
+
+    def stated(*parts: Part) -> Iterator[Change]:
+        for part in parts:
+            yield from _values(part, before[part], after[part])
+
     return Difference(
         changes=(
-            *_values("bundle", _about(old), _about(new)),
-            *_values("target", _flat(old.target), _flat(new.target)),
-            *_values("engine", _flat(old.engine), _flat(new.engine)),
-            *_values("tool", {"version": old.tool.version}, {"version": new.tool.version}),
+            *stated("bundle", "target", "engine", "tool"),
             *_packages(old, new),
             *_models(old, new),
-            *_services(old, new),
-            *_values("need", _flat(old.needs, {"because"}), _flat(new.needs, {"because"})),
+            *stated("service", "need"),
             *_values("file", _files(old, "file"), _files(new, "file")),
         ),
         new_bytes=sum(fresh),
         kept_bytes=new.size - sum(fresh),
     )
+
+
+def settings(manifest: Manifest) -> dict[str, dict[str, str]]:
+    """Part -> setting -> value: what a manifest states beside its files and components."""
+    services = {
+        f"{service.name}.{key}": value
+        for service in manifest.services
+        for key, value in _flat(service, {"name"}).items()
+    }
+    return {
+        "bundle": _about(manifest),
+        "target": _flat(manifest.target),
+        "engine": _flat(manifest.engine),
+        "tool": {"version": manifest.tool.version},
+        "service": services,
+        "need": _flat(manifest.needs, {"because"}),
+    }
 
 
 def _about(manifest: Manifest) -> dict[str, str]:
@@ -103,17 +122,6 @@ def _models(old: Manifest, new: Manifest) -> Iterator[Change]:
         }
 
     yield from _values("model", files(old), files(new))
-
-
-def _services(old: Manifest, new: Manifest) -> Iterator[Change]:
-    def flat(manifest: Manifest) -> dict[str, str]:
-        return {
-            f"{service.name}.{key}": value
-            for service in manifest.services
-            for key, value in _flat(service, {"name"}).items()
-        }
-
-    yield from _values("service", flat(old), flat(new))
 
 
 def _files(manifest: Manifest, kind: str) -> dict[str, str]:

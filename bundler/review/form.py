@@ -97,7 +97,7 @@ def transfer_form(subject: Subject, files: Mapping[str, bytes]) -> tuple[Field, 
         Field(
             Words("백신 검사 결과(제품·엔진·패턴 일자·검사 일시)",
                   "Malware scan (product, engine, pattern date, time)"),
-            NOTHING, Words("미검사: 검사 후 기재", "not scanned: fill in after the scan"),
+            _scanned(subject), Words("미검사: 검사 후 기재", "not scanned: fill in after the scan"),
         ),
         Field(
             Words("취약점 점검 결과(CVE·DB 기준일)", "Vulnerabilities (CVE, date of the database)"),
@@ -112,6 +112,19 @@ def transfer_form(subject: Subject, files: Mapping[str, bytes]) -> tuple[Field, 
         Field(Words("보관 장소·기간", "Kept where, how long"), NOTHING, person),
         Field(Words("파기 방법·예정일·확인자", "Destroyed how, when, by whom"), NOTHING, person),
     )  # fmt: skip
+
+
+def _scanned(subject: Subject) -> Words:
+    found = subject.scanned
+    if found is None:
+        return NOTHING
+    patterns = " ".join(filter(None, (found.pattern_version, found.pattern_date))) or "-"
+    by = f"{found.engine} {found.engine_version}"
+    rest = len(found.uncovered)
+    return Words(
+        f"탐지 {len(found.hits)}건, 검사 기록 없는 파일 {rest}개 ({by}, 패턴 {patterns}, {found.ended or '-'})",
+        f"{len(found.hits)} found, {rest} files not covered ({by}, patterns {patterns}, {found.ended or '-'})",
+    )
 
 
 def _checked(subject: Subject) -> Words:

@@ -67,6 +67,19 @@ def take_inventory(contents: Contents, progress: Progress) -> Inventory:
     )
 
 
+def listed(manifest: Manifest) -> Inventory:
+    """What a manifest alone says: names, versions, origins, digests; nothing was looked into."""
+    return Inventory(
+        components=(
+            *(_wheel(e, WheelFacts(), {}) for e in manifest.entries if e.kind == "wheel"),
+            *(_shipped(manifest, model, None, ()) for model in manifest.models),
+            *(_file(manifest, e, ()) for e in manifest.entries if e.kind == "file"),
+            *_tools(manifest),
+            *_records(manifest),
+        )
+    )
+
+
 def _wheel_facts(contents: Contents, entry: Entry) -> WheelFacts:
     try:
         with contents.open(entry) as file:
@@ -117,6 +130,17 @@ def _model(contents: Contents, model: ShippedModel) -> Component:
         found = ModelReader(contents, prefix, entries).read(model.licence, trusted_code=trusted)
     except MissingVolumeError as cause:
         missing = (absent(prefix, cause),)
+    return _shipped(contents.manifest, model, found, missing)
+
+
+def _shipped(
+    manifest: Manifest,
+    model: ShippedModel,
+    found: ModelContents | None,
+    missing: tuple[Executable, ...],
+) -> Component:
+    prefix = layout.model_path(model.name, "")
+    entries = [e for e in manifest.entries if e.path.startswith(prefix)]
     return Component(
         kind="model",
         name=model.name,
@@ -128,23 +152,28 @@ def _model(contents: Contents, model: ShippedModel) -> Component:
         files=tuple(map(_carried, entries)),
         licence=found.licence if found else LicenceFacts(),
         executes=_by_rank(found.executes if found else missing),
+        checks=found.checks if found else (),
         card=found.card if found else None,
     )
 
 
 def _files(contents: Contents) -> Iterator[Component]:
-    roles = {file.path: file.role for file in contents.manifest.files}
     for entry in contents.manifest.entries:
         if entry.kind == "file":
-            yield Component(
-                kind="file",
-                name=entry.path.removeprefix("files/"),
-                origin=entry.origin,
-                summary=roles.get(entry.path, ""),
-                size=entry.size,
-                files=(_carried(entry),),
-                executes=tuple(_in_file(contents, entry)),
-            )
+            yield _file(contents.manifest, entry, tuple(_in_file(contents, entry)))
+
+
+def _file(manifest: Manifest, entry: Entry, executes: tuple[Executable, ...]) -> Component:
+    roles = {file.path: file.role for file in manifest.files}
+    return Component(
+        kind="file",
+        name=entry.path.removeprefix("files/"),
+        origin=entry.origin,
+        summary=roles.get(entry.path, ""),
+        size=entry.size,
+        files=(_carried(entry),),
+        executes=executes,
+    )
 
 
 def _in_file(contents: Contents, entry: Entry) -> Iterator[Executable]:

@@ -5,25 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
-from bundler.domain.inventory import Executable, LicenceFacts, LicenceText, ModelCard
+from bundler.domain.inventory import (
+    RANKS,
+    CheckKind,
+    Executable,
+    FileCheck,
+    LicenceFacts,
+    LicenceText,
+    ModelCard,
+    Rank,
+)
 from bundler.domain.manifest import Entry
 from bundler.errors import MissingVolumeError
 from bundler.format.contents import Contents
 from bundler.format.gguf import read_gguf
 from bundler.format.remotecode import mapped_modules
-from bundler.format.safetensors import HeaderFault
+from bundler.format.safetensors import HeaderFault, read_tensors
 from bundler.format.untrusted import NotAnObject, parse_object, shown
 from bundler.format.weightsafety import HEAD_BYTES, can_hold_code, is_program
 from bundler.review.licences import model_licence
 from bundler.review.licencetexts import MAX_TEXT
 from bundler.review.pickles import read_pickles
+from bundler.review.secondscan import scanner
 from bundler.review.templates import MAX_TEMPLATE, suspicious
 from bundler.review.wheelcontents import is_licence_file, pickle_finding
 
+Result = Literal["passed", "found", "not checked"]
 _MAX_JSON = 32 * 2**20
 _MAX_VALUES = 4_000_000
 _MAX_CARD = 2**20
@@ -42,6 +53,7 @@ class ModelContents:
     card: ModelCard
     licence: LicenceFacts
     executes: tuple[Executable, ...]
+    checks: tuple[FileCheck, ...] = ()
 
 
 class ModelReader:
@@ -52,6 +64,8 @@ class ModelReader:
         self._files = {entry.path.removeprefix(prefix): entry for entry in entries}
         self._parsed: dict[str, dict[str, Any]] = {}
         self._unread: list[Executable] = []
+        self._checks: list[FileCheck] = []
+        self._scanner = scanner()
 
     def read(self, recorded: str | None, *, trusted_code: bool) -> ModelContents:
         """Look at everything.
@@ -73,6 +87,7 @@ class ModelReader:
             card=self._card(front),
             licence=model_licence(front, tuple(self._licences()), recorded),
             executes=(*executes, *self._unread),
+            checks=tuple(self._checks),
         )
 
     def _bytes(self, path: str, length: int) -> bytes:
@@ -128,8 +143,9 @@ class ModelReader:
             yield Executable(rank="attention", kind="native", where=path, digest=entry.sha256,
                              what="machine code among the model's files")  # fmt: skip
         elif is_program(path, entry.size, partial(bytes, head)):
-            with self._contents.open(entry) as file:
-                yield pickle_finding(path, read_pickles(file, entry.size), entry.sha256)
+            yield from self._pickle(path, entry)
+        elif low.endswith(".safetensors"):
+            self._tensors(path, entry)
         elif can_hold_code(path):
             yield _unread(path, "a format with room for code (layers, graphs); not looked into")
         elif low.endswith(_SCRIPTS) or head.startswith(b"#!"):
@@ -138,9 +154,50 @@ class ModelReader:
         elif low.endswith(_ARCHIVES):
             yield _unread(path, "an archive; not looked into")
 
+    def _pickle(self, path: str, entry: Entry) -> Iterator[Executable]:
+        with self._contents.open(entry) as file:
+            found = read_pickles(file, entry.size, second=bool(self._scanner))
+        ours = pickle_finding(path, found, entry.sha256)
+        yield ours
+        self._note("pickle", path, "passed" if ours.rank == "usual" else "found", ours.what)
+        opinion = found.second
+        if opinion is None:
+            self._note("pickle", path, "not checked", "it is not installed", by="picklescan")
+        elif opinion.dangerous or opinion.suspicious:
+            names = ", ".join(opinion.dangerous or opinion.suspicious)
+            rank: Rank = "alarm" if opinion.dangerous else "attention"
+            what = f"picklescan names {'dangerous' if opinion.dangerous else 'suspicious'}: {names}"
+            self._note("pickle", path, "found", what, by=self._scanner)
+            if RANKS.index(rank) < RANKS.index(ours.rank):
+                yield Executable(
+                    rank=rank, kind="pickle", where=path, what=what, digest=entry.sha256
+                )
+        elif opinion.fault:
+            self._note("pickle", path, "not checked", opinion.fault, by=self._scanner)
+        else:
+            self._note("pickle", path, "passed", by=self._scanner)
+
+    def _tensors(self, path: str, entry: Entry) -> None:
+        try:
+            read_tensors(partial(self._contents.read, entry), entry.size)
+        except HeaderFault as fault:
+            self._unread.append(_unread(path, f"its header was not read: it {fault}"))
+            self._note("safetensors header", path, "found", str(fault))
+        else:
+            self._note("safetensors header", path, "passed")
+
+    def _note(
+        self, check: CheckKind, where: str, result: Result, said: str = "", *, by: str = "airbundle"
+    ) -> None:
+        self._checks.append(FileCheck(check=check, where=where, by=by, result=result, said=said))
+
     def _templates(self) -> Iterator[Executable]:
         for where, text in self._template_texts():
             found, fault = suspicious(text)
+            self._note(
+                "chat template", where, "found" if found else "not checked" if fault else "passed",
+                "; ".join(found[:6]) or fault,
+            )  # fmt: skip
             if found:
                 yield Executable(
                     rank="alarm", kind="template", where=where,
@@ -171,7 +228,9 @@ class ModelReader:
             header = read_gguf(partial(self._contents.read, entry), entry.size)
         except HeaderFault as fault:
             self._unread.append(_unread(path, f"its header was not read: it {fault}"))
+            self._note("GGUF header", path, "found", str(fault))
             return
+        self._note("GGUF header", path, "passed")
         for key, value in header.metadata.items():
             if key.startswith("tokenizer.chat_template"):
                 yield from _in_value(f"{path}: {shown(key, 60)}", value)

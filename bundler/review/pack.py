@@ -9,35 +9,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from bundler.domain.inventory import Component
-from bundler.domain.record import Record
 from bundler.errors import StateError, disk_errors
 from bundler.format import reviewpack
 from bundler.format.codec import to_bytes
 from bundler.format.trust import digest_line
 from bundler.ports import Signer
-from bundler.review import checksections, flawsection, sections
+from bundler.review import checksections, filechecks, flawsection, malwaresection, sections
 from bundler.review.document import Cell, Document, Section, Words, number, same
 from bundler.review.form import CYCLONEDX, SPDX, Field, form_section, transfer_form
 from bundler.review.markdown import markdown
+from bundler.review.packed import INVENTORY, packed_inventory
 from bundler.review.page import html
 from bundler.review.sbom_cyclonedx import cyclonedx
 from bundler.review.sbom_spdx import spdx
-from bundler.review.subject import VULNERABILITIES, Subject
+from bundler.review.subject import ANTIVIRUS, VULNERABILITIES, Subject
 from bundler.review.tables import components_csv, form_csv, form_xlsx
 
 Language = Literal["ko", "en", "both"]
 _NOT_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 _KIND = Words("반입 보안성 검토 자료", "Security review of a transfer bundle")
-
-
-class PackedInventory(Record):
-    """`inventory.json`: the inventory for other programs; licence texts lie beside it."""
-
-    bundle_id: str
-    manifest_sha256: str
-    key_id: str | None
-    components: tuple[Component, ...]
 
 
 def make_pack(subject: Subject, language: Language = "both") -> dict[str, bytes]:
@@ -51,9 +41,11 @@ def make_pack(subject: Subject, language: Language = "both") -> dict[str, bytes]
     files["components.csv"] = components_csv(subject)
     files["transfer-form.csv"] = form_csv(subject, fields)
     files["transfer-form.xlsx"] = form_xlsx(subject, fields)
-    files["inventory.json"] = to_bytes(_packed(subject))
+    files[INVENTORY] = to_bytes(packed_inventory(subject))
     if subject.checked is not None:
         files[VULNERABILITIES] = to_bytes(subject.checked)
+    if subject.scanned is not None:
+        files[ANTIVIRUS] = to_bytes(subject.scanned)
     files.update(_licence_files(subject))
     files[reviewpack.BUNDLE] = digest_line(subject.verified.digest)
     return files
@@ -92,10 +84,11 @@ def document_of(subject: Subject, fields: tuple[Field, ...]) -> Document:
     found: list[Section] = [
         sections.overview(subject),
         sections.executables(subject),
+        filechecks.file_checks(subject),
         sections.components(subject),
         sections.licences(subject),
         flawsection.vulnerabilities(subject.checked),
-        checksections.malware(subject),
+        malwaresection.malware(subject),
         checksections.network(subject),
         checksections.checks(subject),
         form_section(fields),
@@ -132,27 +125,13 @@ def _figures(subject: Subject) -> list[tuple[Words, Cell]]:
         rows.append((Words("라이선스 금지", "Licence denied"), _counted(denied, "alarm")))
     rows += [
         (Words("취약점", "Vulnerabilities"), flawsection.figure(subject.checked)),
-        (Words("악성코드", "Malware"), Cell(Words("미검사", "not scanned"), "attention")),
+        (Words("악성코드", "Malware"), malwaresection.antivirus_figure(subject.scanned)),
     ]
     return rows
 
 
 def _counted(count: int, tone: Literal["alarm", "attention"]) -> Cell:
     return Cell(same(str(count)), tone if count else "good", number=True)
-
-
-def _packed(subject: Subject) -> PackedInventory:
-    verified = subject.verified
-    bare = tuple(
-        one.model_copy(update={"licence": one.licence.model_copy(update={"texts": ()})})
-        for one in subject.inventory.components
-    )
-    return PackedInventory(
-        bundle_id=verified.bundle_id,
-        manifest_sha256=verified.digest,
-        key_id=verified.key_id,
-        components=bare,
-    )
 
 
 def _licence_files(subject: Subject) -> Iterator[tuple[str, bytes]]:

@@ -96,7 +96,7 @@ def _table(block: Table) -> str:
     head = "".join(f"<th>{_both(words)}</th>" for words in block.head)
     rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in block.rows)
     table = (
-        f'<div class="scroll"><table class="data"><thead><tr>{head}</tr></thead>'
+        f'<div class="scroll" tabindex="0"><table class="data"><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
     if block.folded is None:

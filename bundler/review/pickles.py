@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from bundler.format.untrusted import shown
 from bundler.format.wheelzip import DAMAGE, open_wheel
+from bundler.review.secondscan import Opinion, second_opinion, together
 
 MAX_PICKLE = 64 * 2**20
 _MAX_OPCODES = 5_000_000
@@ -58,21 +59,22 @@ class PickleFacts:
     dangerous: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     fault: str = ""
+    second: Opinion | None = None
 
 
-def read_pickles(file: IO[bytes], size: int) -> PickleFacts:
+def read_pickles(file: IO[bytes], size: int, *, second: bool = False) -> PickleFacts:
     """Look into a pickle, into several one after the other, or into an archive that holds some.
 
-    At most 64 MiB of each are read; what lies behind is named as unread.
+    At most 64 MiB of each are read; what lies behind is named as unread. `second`: picklescan looks too.
     """
     head = file.read(4)
     file.seek(0)
     if head == _ZIP:
-        return _in_archive(file)
-    return _in_stream(file.read(MAX_PICKLE), cut=size > MAX_PICKLE)
+        return _in_archive(file, second=second)
+    return _in_stream(file.read(MAX_PICKLE), cut=size > MAX_PICKLE, second=second)
 
 
-def _in_archive(file: IO[bytes]) -> PickleFacts:
+def _in_archive(file: IO[bytes], *, second: bool) -> PickleFacts:
     found: list[PickleFacts] = []
     try:
         with open_wheel(file) as archive:
@@ -84,7 +86,7 @@ def _in_archive(file: IO[bytes]) -> PickleFacts:
             for info in inside[:_MAX_INSIDE]:
                 with archive.open(info) as member:
                     data = member.read(MAX_PICKLE)
-                found.append(_in_stream(data, cut=info.file_size > MAX_PICKLE))
+                found.append(_in_stream(data, cut=info.file_size > MAX_PICKLE, second=second))
     except DAMAGE as cause:
         found.append(PickleFacts(fault=f"is no sound archive: {shown(str(cause))}"))
     else:
@@ -96,10 +98,16 @@ def _in_archive(file: IO[bytes]) -> PickleFacts:
         tuple(dict.fromkeys(name for one in found for name in one.dangerous)),
         tuple(dict.fromkeys(name for one in found for name in one.others)),
         next((one.fault for one in found if one.fault), ""),
+        together([_opinion(one) for one in found]) if second else None,
     )
 
 
-def _in_stream(data: bytes, *, cut: bool) -> PickleFacts:
+def _opinion(facts: PickleFacts) -> Opinion:
+    """Where there was no pickle to give it, what we did not read it did not either."""
+    return facts.second or Opinion(fault=facts.fault or "not read")
+
+
+def _in_stream(data: bytes, *, cut: bool, second: bool) -> PickleFacts:
     machine = _Machine()
     stream = io.BytesIO(data)
     fault = ""
@@ -119,7 +127,8 @@ def _in_stream(data: bytes, *, cut: bool) -> PickleFacts:
         first = False
     if cut:
         fault = f"is over {MAX_PICKLE} bytes; what lies behind was not read"
-    return PickleFacts(tuple(machine.dangerous), tuple(machine.others), fault)
+    opinion = machine.opinion(data, fault) if second else None
+    return PickleFacts(tuple(machine.dangerous), tuple(machine.others), fault, opinion)
 
 
 class _TooLongError(Exception):
@@ -134,7 +143,7 @@ class _Machine:
         self.others: dict[str, None] = {}
         self._texts: list[str | None] = []
         self._memo: dict[Any, str | None] = {}
-        self._count = 0
+        self._count = self._fetches = self._memos = 0
 
     def step(self, name: str, argument: Any) -> None:
         """Take one opcode."""
@@ -144,6 +153,7 @@ class _Machine:
         if name in ("GLOBAL", "INST"):
             self._fetched(*str(argument).split(" ", 1))
         elif name == "STACK_GLOBAL":
+            self._fetches += 1
             attribute, module = [*reversed(self._texts[-2:]), None, None][:2]
             self._fetched(module, attribute)
         elif name.startswith("EXT"):
@@ -161,11 +171,18 @@ class _Machine:
         else:
             self._push(None)
 
+    def opinion(self, data: bytes, fault: str) -> Opinion:
+        """Another scanner's, of the same bytes; of what we did not read to its end it is none but a warning."""
+        found = second_opinion(data, self._count, self._fetches, self._memos)
+        known = found.dangerous or found.suspicious
+        return found if known or found.fault or not fault else Opinion(fault=fault)
+
     def _push(self, text: str | None) -> None:
         self._texts.append(text)
         del self._texts[:-8]
 
     def _remember(self, key: Any) -> None:
+        self._memos += 1
         if len(self._memo) < _MAX_MEMO:
             self._memo[key] = self._texts[-1] if self._texts else None
 

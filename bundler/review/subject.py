@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
+from bundler.domain.antivirus import AntivirusResult
 from bundler.domain.inventory import Inventory
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.vulnerability import VulnerabilityCheck
@@ -13,21 +14,24 @@ from bundler.review.licencepolicy import LicencePolicy
 
 # The look-up, for other programs and for making the same pack again.
 VULNERABILITIES = "vulnerabilities.json"
+ANTIVIRUS = "antivirus.json"
 # Names documents of bundles: derived, so that the same bundle gives the same documents.
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://github.com/airbundle/airbundle/review")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A bundle under review. `policy` is the site's; `checked` what a database of vulnerabilities says.
+    """A bundle under review.
 
-    Either is None when there is none.
+    `policy` is the site's; `checked` what a database of vulnerabilities says; `scanned` what an antivirus says.
+    Each is None when there is none.
     """
 
     verified: VerifiedManifest
     inventory: Inventory
     policy: LicencePolicy | None = None
     checked: VulnerabilityCheck | None = None
+    scanned: AntivirusResult | None = None
 
     @property
     def packages(self) -> dict[str, str]:

@@ -88,6 +88,16 @@ def seeds(target: str, work: Path) -> list[bytes]:
             pickle.dumps({"a": [1, "b"], "c": Path("x")}, protocol=p) for p in range(5)
         ]
         + [wheel],
+        "antivirus": [
+            b"ClamAV 1.4.3/27834/Tue Dec  1 09:26:03 2026\n/x/manifest.json: OK\n/x/a: b: X.Y FOUND\n"
+            b"\n----------- SCAN SUMMARY -----------\nEngine version: 1.4.3\nInfected files: 1\n"
+            b"Data scanned: 1.00 MB\nStart Date: 2026:12:02 23:22:17\n"
+        ],
+        "older": [
+            b'{"bundle_id": "a-1", "manifest_sha256": "'
+            + b"0" * 64
+            + b'", "key_id": null, "components": []}'
+        ],
         "template": [
             b"{% for m in messages %}{{ m['role'] ~ ''.__class__ | attr('x') }}{% endfor %}"
         ],

@@ -55,8 +55,10 @@ from bundler.format.volumes import scan_volumes
 from bundler.format.wheelzip import DAMAGE, open_wheel
 from bundler.format.workers import Idle
 from bundler.instruments import Answered
+from bundler.review.antivirus import read_antivirus_log
 from bundler.review.licences import wheel_licence
 from bundler.review.pickles import read_pickles
+from bundler.review.redlineside import side_of_inventory
 from bundler.review.templates import suspicious
 from bundler.review.wheelcontents import parse_metadata
 from bundler.review.wheelcontents import read_wheel as look_into_wheel
@@ -241,7 +243,21 @@ def reviewed(data: bytes) -> None:
 
 def pickle_program(data: bytes) -> None:
     """A pickle, or an archive of some; nothing of it is run."""
-    read_pickles(BytesIO(data), len(data))
+    read_pickles(BytesIO(data), len(data), second=True)
+
+
+def antivirus(data: bytes) -> None:
+    """What an antivirus printed."""
+    path = _WORK / "clamav.log"
+    path.write_bytes(data)
+    read_antivirus_log(path, KNOWN)
+
+
+def older(data: bytes) -> None:
+    """An earlier pack's inventory, as the older side of a redline."""
+    path = _WORK / "inventory.json"
+    path.write_bytes(data)
+    side_of_inventory(path)
 
 
 def template(data: bytes) -> None:
@@ -310,6 +326,8 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], tuple[type[Exception], ...]]] 
     "wheel": (wheel, DAMAGE),
     "reviewed": (reviewed, ()),
     "pickle_program": (pickle_program, ()),
+    "antivirus": (antivirus, _OURS),
+    "older": (older, _OURS),
     "template": (template, ()),
     "licence": (licence, ()),
     "elf": (elf, _OURS),

@@ -320,6 +320,50 @@ def test_an_earlier_look_up_makes_the_same_pack(
     )
 
 
+def test_all_six_plants_at_once_are_found_and_ranked(
+    planted: PlantedBundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pickle with os.system, `.pth` files, auto_map, a GPL package, a CVE, a template that walks attributes."""
+    policy, out = tmp_path / "policy.yaml", tmp_path / "review"
+    policy.write_text("allow: [MIT, Apache-2.0]\ndeny: ['GPL-*']\n")
+    words = ["review", planted.out, "--key", planted.public, "--out", out, "--policy", policy,
+             "--osv", osv_export(tmp_path), "--fail-on", "high"]  # fmt: skip
+    code, told = answer(capsys, *words)
+    assert code == 10
+    assert told["licence_denied"] == ["toy-gpl"]
+    [flaw] = told["vulnerabilities"]["found"]
+    assert (flaw["package"], flaw["advisory"]["severity"]) == ("toy-dependency", "critical")
+    alarms = {(one["component"], one["kind"], one["where"]) for one in told["alarms"]}
+    assert alarms == {
+        ("toy-dependency", "path-file", "toy_dependency.pth"),
+        ("toy", "pickle", "evil.bin"),
+        ("toy", "template", "tokenizer_config.json"),
+    }
+    text = (out / "review.en.md").read_text(encoding="utf-8").replace("\\", "")
+    table = text.split("## What could execute")[1].split("\n## ")[0]
+    rows = [
+        [cell.strip(" *`") for cell in line.strip("|").split(" | ")]
+        for line in table.splitlines()
+        if line.startswith(("| alarm", "| **alarm", "| attention", "| **attention"))
+    ]
+    ranks = [row[0] for row in rows]
+    assert ranks == sorted(ranks)  # alarms stand before what wants attention
+    places = {row[3]: row[0] for row in rows}
+    for file in ("evil.bin", "toy_dependency.pth", "tokenizer_config.json"):
+        assert places[file] == "alarm", places
+    for file in ("quiet.pth", "modeling_toy.py"):
+        assert places[file] == "attention"
+    # At the head of the page: what was found, by weight.
+    head = text.split("## ")[0]
+    for figure in (
+        "Alarm: **3**",
+        "Attention: **3**",
+        "Licence denied: **1**",
+        "Vulnerabilities: **1**",
+    ):
+        assert figure in head, head
+
+
 class _Silent:
     source = "an index without advisories"
 

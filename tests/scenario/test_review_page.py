@@ -9,6 +9,7 @@ import pytest
 from bundler.cli.app import run
 from tests.fakes.browser import needs_chromium, opened
 from tests.fakes.planted import PlantedBundle
+from tests.unit.review.test_redline import Two
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 
@@ -23,6 +24,24 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run(["review", str(bundle.out), "--key", str(bundle.public), "--out", str(out), "-q"]) == 0
     )
     return out / "review.html"
+
+
+@pytest.fixture(scope="module")
+def redline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    two, out = Two(tmp_path_factory.mktemp("two")), tmp_path_factory.mktemp("redline") / "r"
+    two.redline(two.old, out, "--osv", two.osv, "--policy", two.policy)
+    return out / "redline.html"
+
+
+def test_the_redline_opens_in_both_languages(redline: Path, tmp_path: Path) -> None:
+    with opened(redline) as look:
+        look.page.screenshot(path=tmp_path / "ko.png", full_page=True)
+        assert look.axe() == []
+        look.page.locator("nav [for=en]").click()
+        look.page.screenshot(path=tmp_path / "en.png", full_page=True)
+        assert look.axe() == []
+        assert look.fits()
+        assert (look.requests, look.complaints) == ([], [])
 
 
 def test_it_opens_offline_and_asks_for_nothing(page: Path, tmp_path: Path) -> None:
