@@ -19,6 +19,7 @@ from bundler.errors import EXIT_INTERRUPTED, BundlerError, FileAccessError
 # Where each command lives. A run loads the module of its own command alone: a check of a stick should not
 # wait for what builds bundles.
 HOMES = {
+    "init": "init_cmds",
     "plan": "plan_cmds",
     "lock": "lock_cmds",
     **dict.fromkeys(("build", "inspect", "diff", "keygen", "schema"), "build_cmds"),

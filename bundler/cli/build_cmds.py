@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -260,10 +260,15 @@ def _volume_key(path: Path, *, json: bool) -> None:
 
 def schema() -> None:
     """Print the spec's JSON Schema, for editors."""
+    show_json(schema_document())
+
+
+def schema_document() -> dict[str, Any]:
+    """The spec's JSON Schema, as `schema` prints it and `init` writes it."""
     from bundler.domain.spec import BundleSpec
 
     document = BundleSpec.model_json_schema()
-    show_json({"$schema": "https://json-schema.org/draft/2020-12/schema"} | document)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | document
 
 
 def register(app: typer.Typer) -> None:
