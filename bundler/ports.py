@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bundler.domain.spec import Service
     from bundler.domain.target import Target
     from bundler.domain.vulnerability import Advisory
+    from bundler.domain.workplace import Answer, Workplace
 
 
 class Clock(Protocol):
@@ -230,6 +231,23 @@ class SystemProbe(Protocol):
 
     def host(self, places: tuple[Path, ...], python: str) -> Host:
         """Everything but the GPUs; `places` are paths whose file systems matter."""
+
+
+class WorkplaceProbe(Protocol):
+    """Looks at what airbundle itself stands on. Writes nothing and never raises."""
+
+    def look(self, folders: tuple[Path, ...], keys: tuple[Path, ...]) -> Workplace:
+        """Python, libraries, programs; `folders` are written to, `keys` are private."""
+
+
+class Reacher(Protocol):
+    """Asks servers whether they are there. Never raises; ends within its time limit."""
+
+    def indexes(self) -> tuple[Answer, ...]:
+        """The package indexes that this host is configured with."""
+
+    def ask(self, what: str, url: str, headers: dict[str, str] | None = None) -> Answer:
+        """One address; what is sent in `headers` is in no answer."""
 
 
 class DeviceProbe(Protocol):

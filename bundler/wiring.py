@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         SystemProbe,
         Verifier,
         VolumeFormat,
+        WorkplaceProbe,
     )
 
 T = TypeVar("T")
@@ -136,6 +137,17 @@ def system_probe() -> SystemProbe:
     from bundler.adapters.probe_system.system import LinuxSystem
 
     return LinuxSystem(runner(), clock())
+
+
+def workplace_probe() -> WorkplaceProbe:
+    """Looks at what airbundle itself stands on."""
+    from bundler.adapters.probe_workplace import ThisWorkplace
+
+    try:
+        uv: str | None = uv_program()
+    except (HostError, ModuleNotFoundError):
+        uv = None
+    return ThisWorkplace(runner(), uv)
 
 
 def device_probe() -> DeviceProbe:

@@ -20,6 +20,7 @@ from bundler.errors import EXIT_INTERRUPTED, BundlerError, FileAccessError
 # wait for what builds bundles.
 HOMES = {
     "init": "init_cmds",
+    "doctor": "doctor_cmds",
     "plan": "plan_cmds",
     "lock": "lock_cmds",
     **dict.fromkeys(("build", "inspect", "diff", "keygen", "schema"), "build_cmds"),
