@@ -10,6 +10,7 @@ import typer
 
 from bundler.cli.console import say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.errors import StateError, disk_errors
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _MOST_BYTES = 512 * 2**20
 
 
 @app.command()
+@rehearsable
 def record(
     runs: Annotated[
         list[Path],

@@ -15,6 +15,7 @@ from bundler.cli.options import (
     RootOption,
     root_folder,
 )
+from bundler.cli.rehearsing import rehearsable
 from bundler.errors import StateError
 
 if TYPE_CHECKING:
@@ -132,4 +133,4 @@ def stop(root: RootOption = None, json: JsonOption = False) -> None:
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     for name, command in (("install", install), ("start", start), ("stop", stop)):
-        app.command(name, rich_help_panel="Closed side")(command)
+        app.command(name, rich_help_panel="Closed side")(rehearsable(command))

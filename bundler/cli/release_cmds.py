@@ -13,10 +13,12 @@ from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.judging import EXIT, STYLE, as_json, show
 from bundler.cli.measuring import known_profiles, measure
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.cli.streams import ERR
 from bundler.domain.sizes import human
 from bundler.domain.verdict import Verdict
 from bundler.errors import StateError
+from bundler.format.rehearsal import rehearsing
 
 if TYPE_CHECKING:
     from bundler.deploy.root import Root
@@ -160,6 +162,8 @@ def upgrade(
         check_may_install(place, verified, wiring.gate())
         installer = wiring.installer(place, shown)
         outcome = _changer(place, timeout, shown).upgrade(verified, installer, judge, strict=strict)
+        if rehearsing():
+            return
         [(record, path)] = receipts
         action.detail = f"{record.verdict.value}; {outcome.said}"
     if json:
@@ -193,5 +197,5 @@ def _told(outcome: Outcome) -> dict[str, Any]:
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (releases, upgrade, rollback):
+    for command in (releases, rehearsable(upgrade), rehearsable(rollback)):
         app.command(rich_help_panel="Closed side")(command)

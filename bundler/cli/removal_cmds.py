@@ -10,8 +10,10 @@ from bundler import wiring
 from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.domain.sizes import human
 from bundler.errors import StateError
+from bundler.format.rehearsal import rehearsing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +77,7 @@ def gc(
     with place.alone(), place.without_bootstrap():
         collector = Collector(place, wiring.launcher(place, progress(quiet=True)), wiring.gate())
         found = collector.find()
-        if yes:
+        if yes or rehearsing():
             with recorded(place, "gc --yes") as action:
                 action.detail = f"{len(found)} found"
                 collector.remove(found)
@@ -122,4 +124,4 @@ def _short(root: Root, path: Path) -> str:
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     for command in (uninstall, gc):
-        app.command(rich_help_panel="Closed side")(command)
+        app.command(rich_help_panel="Closed side")(rehearsable(command))

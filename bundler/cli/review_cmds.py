@@ -19,6 +19,7 @@ from bundler.cli.options import (
     VolumeKeyOption,
     volume_key,
 )
+from bundler.cli.rehearsing import rehearsable
 from bundler.errors import (
     EXIT_FAIL,
     EXIT_INCONCLUSIVE,
@@ -298,4 +299,4 @@ def _show_flaws(checked: VulnerabilityCheck) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    app.command(rich_help_panel="Review")(review)
+    app.command(rich_help_panel="Review")(rehearsable(review))

@@ -12,6 +12,7 @@ from bundler import wiring
 from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.cli.streams import ERR
 from bundler.errors import StateError, TrustError
 
@@ -166,5 +167,5 @@ def serve(
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (run, export, serve):
+    for command in (run, rehearsable(export), serve):
         app.command(rich_help_panel="Closed side")(command)
