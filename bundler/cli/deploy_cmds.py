@@ -8,6 +8,7 @@ import typer
 
 from bundler import wiring
 from bundler.cli.auditing import recorded
+from bundler.cli.completing import bundles
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.options import (
     JsonOption,
@@ -27,7 +28,10 @@ _RESTART_WITHIN_S = 900.0
 
 def install(
     bundle: Annotated[
-        str | None, typer.Argument(help="Bundle id; the newest when left out.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Bundle id; the newest when left out.", show_default=False, autocompletion=bundles
+        ),
     ] = None,
     root: RootOption = None,
     again: Annotated[

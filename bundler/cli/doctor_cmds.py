@@ -39,8 +39,6 @@ def doctor(
     """Look at this host once: does it have what its role needs? Exit code 10 when something fails.
 
     Changes nothing. `preflight` compares a host with one bundle; this needs none.
-
-    Example: airbundle doctor --role closed --root /srv/llm
     """
     from bundler.deploy.root import Root
 

@@ -99,10 +99,7 @@ def init(
     dry_run: DryRunOption = False,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Write a first spec with a reason beside each key. Asks on a terminal; elsewhere, options say it all.
-
-    Example: airbundle init --model Qwen/Qwen3.5-35B-A3B-FP8 --gpu "NVIDIA H200" --users 50
-    """
+    """Write a first spec with a reason beside each key. Asks on a terminal; elsewhere, options say it all."""
     from bundler.build.starting import Answers, check_answers, engine_for, spec_text
 
     asking = ask and not json and (model is None or gpu is None) and _on_terminal()
@@ -137,7 +134,7 @@ def init(
 
 
 def _on_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty() and ERR.is_terminal
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())
 
 
 def _refuse_missing(needed: dict[str, str | None]) -> None:

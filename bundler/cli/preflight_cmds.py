@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bundler import wiring
+from bundler.cli.completing import bundles
 from bundler.cli.console import progress, show_json
 from bundler.cli.options import (
     JsonOption,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 def preflight(
     bundle: Annotated[
-        str | None, typer.Argument(help="Bundle id; the newest when left out.", show_default=False)
+        str | None, typer.Argument(help="Bundle id; the newest when left out.", show_default=False, autocompletion=bundles)
     ] = None,
     folder: Annotated[
         Path | None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bundler import wiring
+from bundler.cli import completing
 from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.judging import EXIT, STYLE, as_json, show
@@ -96,7 +97,11 @@ def _unfinished(place: Root) -> str | None:
 def rollback(
     bundle: Annotated[
         str | None,
-        typer.Argument(help="Bundle id; the release before when left out.", show_default=False),
+        typer.Argument(
+            help="Bundle id; the release before when left out.",
+            show_default=False,
+            autocompletion=completing.releases,
+        ),
     ] = None,
     root: RootOption = None,
     timeout: TimeoutOption = 900,
@@ -125,7 +130,11 @@ def rollback(
 def upgrade(
     bundle: Annotated[
         str | None,
-        typer.Argument(help="Bundle id; the newest import when left out.", show_default=False),
+        typer.Argument(
+            help="Bundle id; the newest import when left out.",
+            show_default=False,
+            autocompletion=completing.bundles,
+        ),
     ] = None,
     root: RootOption = None,
     timeout: TimeoutOption = 900,

@@ -8,6 +8,7 @@ import typer
 
 from bundler import wiring
 from bundler.cli.auditing import recorded
+from bundler.cli.completing import releases
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
 from bundler.cli.rehearsing import rehearsable
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 
 
 def uninstall(
-    bundle: Annotated[str, typer.Argument(help="Bundle id, or its beginning.", show_default=False)],
+    bundle: Annotated[
+        str,
+        typer.Argument(
+            help="Bundle id, or its beginning.", show_default=False, autocompletion=releases
+        ),
+    ],
     root: RootOption = None,
     purge: Annotated[
         bool,
