@@ -14,8 +14,9 @@ from pathlib import Path
 from bundler.deploy.diagnosis import diagnose
 from bundler.deploy.enginelog import first_words, last_words, telling_line
 from bundler.deploy.preparing import Start, planned, prepare
-from bundler.deploy.root import Root
+from bundler.deploy.root import RELEASE_FILE, Root
 from bundler.domain.facts import ReleaseRecord, ServiceState
+from bundler.domain.launching import LaunchPlan
 from bundler.domain.names import at_port
 from bundler.domain.running import Running
 from bundler.domain.seat import Seat
@@ -204,8 +205,13 @@ class Launcher:
             )
         engine = self.engines[record.engine_name]()
         if rehearsing():
-            plan = planned(self.root, folder, record, service, engine)
-            instead("start", service.name, why=f"at {service.url}: {shlex.join(plan.argv)}")
+            # A release that would only be made now has no program to plan with yet.
+            made = (folder / RELEASE_FILE).is_file()
+            plan = (
+                planned(self.root, folder, record, service, engine) if made else LaunchPlan(argv=())
+            )
+            command = f": {shlex.join(plan.argv)}" if made else ""
+            instead("start", service.name, why=f"of {record.bundle_id} at {service.url}{command}")
             return self.state_of(Start(service, plan, {}, self.root.log(service.name)), record, 0)
         start = prepare(self.root, folder, record, service, engine)
         states: list[ServiceState] = []
