@@ -118,6 +118,9 @@ def _terminated(number: int, frame: object) -> None:
 
 def run(argv: list[str]) -> int:
     """Run one command and give its exit code."""
+    if "--verbose" in argv:
+        # It is everybody's, wherever it stands.
+        argv = ["--verbose", *(word for word in argv if word != "--verbose")]
     try:
         result = make_app(argv)(args=argv, prog_name="airbundle", standalone_mode=False)
     except BundlerError as error:

@@ -46,7 +46,7 @@ def test_the_tree_is_whole() -> None:
 def test_help_says_what_it_does_and_shows_an_example(
     words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([*words.split(), "--help"]) == 0
+    assert run([*words.split(), "--help", "--verbose"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert COMMANDS[words].help.split("\n")[0][:40] in said
     assert f"Example: airbundle {words}" in said
