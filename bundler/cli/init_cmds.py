@@ -14,18 +14,24 @@ from bundler.cli.console import say, show_json
 from bundler.cli.options import DryRunOption, JsonOption
 from bundler.cli.streams import ERR
 from bundler.domain.gpus import GPUS
+from bundler.domain.gpus import gpu as gpu_called
 from bundler.domain.sizes import MEDIA
 from bundler.errors import SpecError, StateError, disk_errors
 
 if TYPE_CHECKING:
     from bundler.build.starting import Answers
 
-_GPUS = ", ".join(dict.fromkeys(model.aliases[0] for model in GPUS))
+_GPUS = ", ".join(
+    dict.fromkeys(
+        model.aliases[0] if gpu_called(model.aliases[0]) else model.name for model in GPUS
+    )
+)
 
 
 def _gpu_names(incomplete: str) -> list[str]:
-    found = dict.fromkeys(model.name for model in GPUS)
-    return [name for name in found if incomplete.lower() in name.lower()]
+    """Names that are certain: `A100` alone is not."""
+    names = dict.fromkeys(name for model in GPUS for name in (*model.aliases, model.name))
+    return [name for name in names if name.startswith(incomplete) and gpu_called(name)]
 
 
 def _media(incomplete: str) -> list[str]:

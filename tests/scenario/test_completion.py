@@ -19,6 +19,7 @@ TYPED = [
     (["install", "q"], {"qwen-123"}, {"other-9"}),
     (["uninstall", "o"], {"other-9"}, {"qwen-123"}),
     (["trust", "ro"], {"rotate"}, {"revoke"}),
+    (["init", "--gpu", "H2"], {"H200"}, {"H100", "A100"}),
     (["init", "--medium", "dvd"], {"dvd", "dvd-dl"}, {"fat32"}),
 ]
 BASH = """
