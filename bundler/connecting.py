@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bundler.domain.hostindex import HostIndex
     from bundler.domain.sources import EngineRef
     from bundler.domain.target import Target
-    from bundler.ports import Advisories, ModelSource, Progress, WheelReader, WheelResolver
+    from bundler.ports import Advisories, ModelSource, Progress, Reacher, WheelReader, WheelResolver
 
 
 def _hub() -> ModelSource:
@@ -159,6 +159,22 @@ def advisories(index: HostIndex) -> Advisories:
         from bundler.adapters.fetch_http.advisories import IndexAdvisories
 
     return IndexAdvisories(index)
+
+
+def reacher(index: HostIndex, timeout_s: float) -> Reacher:
+    """Asks servers whether they are there."""
+    with _connected_half():
+        from bundler.adapters.fetch_http.reaching import Reach
+
+    return Reach(index, timeout_s)
+
+
+def hub_access() -> tuple[str, bool]:
+    """The Hub's address as its library takes it (HF_ENDPOINT), and whether there is a token for it."""
+    with _connected_half():
+        from bundler.adapters.source_hub.access import hub_access as access
+
+    return access()
 
 
 def wheel_reader(index: HostIndex, stored: Callable[[str], Path | None]) -> WheelReader:

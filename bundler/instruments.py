@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from bundler.domain.telemetry import GpuObservation
+    from bundler.domain.compared import RunsCompared
+    from bundler.domain.facts import RequestSample
+    from bundler.domain.telemetry import EngineObservation, GpuObservation
 
 
 class DeviceSampler(Protocol):
@@ -87,3 +89,26 @@ class ApiClient(Protocol):
 
     def session(self, url: str) -> AbstractApiSession:
         """A session with the engine at an address."""
+
+
+@runtime_checkable
+class LoadView(Protocol):
+    """A `Progress` that also shows what a load does. Thread-safe, and cheap: a measurement waits for it."""
+
+    def measuring(self) -> None:
+        """A level's warm-up is over."""
+
+    def answered(self, sample: RequestSample) -> None:
+        """One of its requests ended."""
+
+    def seen(self, engine: EngineObservation) -> None:
+        """What the engine's metrics say now."""
+
+
+class ComparisonWriter(Protocol):
+    """Writes two acceptance runs, compared, for a kind of reader."""
+
+    filename: str
+
+    def render(self, compared: RunsCompared) -> str:
+        """The whole document."""

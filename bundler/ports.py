@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from bundler.domain.launching import Advice as Advice
 from bundler.domain.launching import Install as Install
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from zipfile import ZipFile
 
     from bundler.domain.beside import Beside
-    from bundler.domain.compared import RunsCompared
     from bundler.domain.engine_facts import EngineFacts
-    from bundler.domain.facts import AcceptanceRecord, RequestSample
+    from bundler.domain.facts import AcceptanceRecord
     from bundler.domain.host import Devices, Host
     from bundler.domain.lock import LockedFile, LockedModel, LockedWheel
     from bundler.domain.running import Running
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from bundler.domain.sources import IndexRef, ModelRef
     from bundler.domain.spec import Service
     from bundler.domain.target import Target
-    from bundler.domain.telemetry import EngineObservation
     from bundler.domain.vulnerability import Advisory
+    from bundler.domain.workplace import Answer, Workplace
 
 
 class Clock(Protocol):
@@ -64,20 +63,6 @@ class Progress(Protocol):
 
     def note(self, line: str) -> None:
         """One line about a finished or begun step."""
-
-
-@runtime_checkable
-class LoadView(Protocol):
-    """A `Progress` that also shows what a load does. Thread-safe, and cheap: a measurement waits for it."""
-
-    def measuring(self) -> None:
-        """A level's warm-up is over."""
-
-    def answered(self, sample: RequestSample) -> None:
-        """One of its requests ended."""
-
-    def seen(self, engine: EngineObservation) -> None:
-        """What the engine's metrics say now."""
 
 
 @dataclass(frozen=True)
@@ -249,6 +234,23 @@ class SystemProbe(Protocol):
         """Everything but the GPUs; `places` are paths whose file systems matter."""
 
 
+class WorkplaceProbe(Protocol):
+    """Looks at what airbundle itself stands on. Writes nothing and never raises."""
+
+    def look(self, folders: tuple[Path, ...], keys: tuple[Path, ...]) -> Workplace:
+        """Python, libraries, programs; `folders` are written to, `keys` are private."""
+
+
+class Reacher(Protocol):
+    """Asks servers whether they are there. Never raises; ends within its time limit."""
+
+    def indexes(self) -> tuple[Answer, ...]:
+        """The package indexes that this host is configured with."""
+
+    def ask(self, what: str, url: str, headers: dict[str, str] | None = None) -> Answer:
+        """One address; what is sent in `headers` is in no answer."""
+
+
 class DeviceProbe(Protocol):
     """Looks at this machine's GPUs. Never raises: a host without any says so."""
 
@@ -373,12 +375,3 @@ class ReportWriter(Protocol):
 
     def render(self, record: AcceptanceRecord, beside: Beside = ...) -> str:
         """The whole document; `beside` are other runs of the same bundle, where there is room for them."""
-
-
-class ComparisonWriter(Protocol):
-    """Writes two acceptance runs, compared, for a kind of reader."""
-
-    filename: str
-
-    def render(self, compared: RunsCompared) -> str:
-        """The whole document."""

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import Gate
     from bundler.domain.shelf import Shelf
-    from bundler.instruments import ApiClient, MetricNames
+    from bundler.instruments import ApiClient, ComparisonWriter, MetricNames
     from bundler.ports import (
         ChatClient,
         Clock,
         CommandRunner,
-        ComparisonWriter,
         DeviceProbe,
         EngineAdapter,
         HostProbe,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
         SystemProbe,
         Verifier,
         VolumeFormat,
+        WorkplaceProbe,
     )
 
 T = TypeVar("T")
@@ -138,6 +138,17 @@ def system_probe() -> SystemProbe:
     from bundler.adapters.probe_system.system import LinuxSystem
 
     return LinuxSystem(runner(), clock())
+
+
+def workplace_probe() -> WorkplaceProbe:
+    """Looks at what airbundle itself stands on."""
+    from bundler.adapters.probe_workplace import ThisWorkplace
+
+    try:
+        uv: str | None = uv_program()
+    except (HostError, ModuleNotFoundError):
+        uv = None
+    return ThisWorkplace(runner(), uv)
 
 
 def device_probe() -> DeviceProbe:

@@ -21,7 +21,7 @@ from statistics import quantiles
 from bundler.cli.console import SilentProgress, progress
 from bundler.domain.facts import RequestSample
 from bundler.domain.telemetry import EngineObservation
-from bundler.ports import LoadView
+from bundler.instruments import LoadView
 
 _TICK_S = 0.01
 _SAMPLE = RequestSample(ok=True, started_s=0, ttft_ms=123, e2e_ms=900, output_tokens=128)

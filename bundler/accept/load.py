@@ -17,7 +17,8 @@ from bundler.accept.statistics import quantile
 from bundler.accept.watching import watching
 from bundler.domain.facts import RequestSample, ServerWindow
 from bundler.domain.spec import Acceptance
-from bundler.ports import ChatRequest, ChatSession, Clock, LoadView, Progress, Task
+from bundler.instruments import LoadView
+from bundler.ports import ChatRequest, ChatSession, Clock, Progress, Task
 
 # The first requests of a shape compile kernels and fill pools; they would be measured as latency.
 _LEAST_WARM_UP = 4

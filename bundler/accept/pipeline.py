@@ -22,7 +22,8 @@ from bundler.domain.profile import Profile
 from bundler.domain.spec import Service
 from bundler.domain.telemetry import Telemetry
 from bundler.domain.verdict import Gate, overall
-from bundler.ports import ChatClient, Clock, LoadView, Progress
+from bundler.instruments import LoadView
+from bundler.ports import ChatClient, Clock, Progress
 
 UNSIGNED = "the bundle is UNSIGNED: nobody vouches for what was measured"
 

@@ -27,8 +27,8 @@ from bundler.domain.telemetry import (
     Span,
     Telemetry,
 )
-from bundler.instruments import DeviceSampler, MetricNames, ProcessMeter
-from bundler.ports import ChatClient, Clock, LoadView
+from bundler.instruments import DeviceSampler, LoadView, MetricNames, ProcessMeter
+from bundler.ports import ChatClient, Clock
 
 MOST_POINTS = 1200
 PERIOD_S = 0.5

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from bundler.errors import BundlerError, KeyFileError, StateError, disk_errors
 from bundler.format.digests import sha256_hex
+from bundler.format.rehearsal import instead, rehearsing
 
 
 class Ed25519Signer:
@@ -93,6 +94,10 @@ def generate(private: Path, public: Path) -> str:
                 f"{path} exists already", hint="Keys are never overwritten; rename it."
             )
     key = Ed25519PrivateKey.generate()
+    if rehearsing():
+        instead("write", private, why="the private key, mode 600")
+        instead("write", public, why="the public key")
+        return "(of the pair that would be made)"
     secret = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,

@@ -33,6 +33,7 @@ from bundler.format import layout
 from bundler.format.blocks import block_size_for, content_id
 from bundler.format.codec import parse_manifest
 from bundler.format.digests import sha256_hex
+from bundler.format.rehearsal import in_earnest, instead
 from bundler.format.rules import check_rules
 from bundler.format.shards import plan_apart
 from bundler.ports import Signer, VolumeFormat
@@ -136,13 +137,7 @@ def build(
         IncompatibleError: it cannot work on the target.
         SourceError, IntegrityError, SpaceError, FormatError: see the stages.
     """
-    if out.exists():
-        raise StateError(
-            f"{out} exists already", hint="Give another --out, or remove that folder first."
-        )
-    check_own_wheel(lock, tool_wheel)
-    # Before gigabytes are fetched: what can be known from a few headers.
-    refuse(make_proof(spec, lock, base, tools))
+    _check_before_fetch(spec, lock, base, out, tool_wheel, tools)
     fetcher = Fetcher(
         store=tools.store,
         sources=tools.sources,
@@ -197,6 +192,44 @@ def build(
         check_rules(manifest)
         digest = packer.finish(manifest, loose, signer)
     return Built(manifest, lock, digest, signer.key_id if signer else None)
+
+
+def foresee(
+    *, spec: BundleSpec, lock: Lock, base: Path, out: Path, tool_wheel: Path, tools: BuildTools,
+    signed: bool,
+) -> None:  # fmt: skip
+    """Take down what `build` would fetch and write, in a rehearsal. Raises as it does before it fetches.
+
+    A delta (`base_manifest`) writes less: what of it is held is only known from the fetched bytes.
+    """
+    with in_earnest():
+        _check_before_fetch(spec, lock, base, out, tool_wheel, tools)
+    wheels = [wheel for wheel in lock.engine_wheels if not tools.store.file(wheel.sha256)]
+    wanted = [(wheel.url, wheel.size) for wheel in wheels]
+    for model in lock.models:
+        missing = [f for f in model.files if not tools.store.get(f.sha256, f.git_sha1)]
+        wanted.append((f"{model.origin}, {len(missing)} files", sum(f.size for f in missing)))
+    for origin, size in wanted:
+        if size:
+            instead("write", str(tools.store.root), size, f"downloaded: {origin}")
+    sizes = planned_volumes(spec, lock, tools.form)
+    for number, size in enumerate(sizes, 1):
+        instead("write", out / f"{spec.name}.vol{number:03}{tools.form.suffix}", size)
+    names = [layout.MANIFEST, *([layout.SIGNATURE] if signed else []), layout.CHECKSUMS]
+    for name in (*names, layout.BOOTSTRAP, layout.READ_ME):
+        instead("write", out / name)
+
+
+def _check_before_fetch(
+    spec: BundleSpec, lock: Lock, base: Path, out: Path, tool_wheel: Path, tools: BuildTools
+) -> None:
+    """Before gigabytes are fetched: what can be known from a few headers."""
+    if out.exists():
+        raise StateError(
+            f"{out} exists already", hint="Give another --out, or remove that folder first."
+        )
+    check_own_wheel(lock, tool_wheel)
+    refuse(make_proof(spec, lock, base, tools))
 
 
 def _check_against_lock(lock: Lock, fetched: Sequence[Fetched]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import importlib.metadata
 import io
+import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from bundler.format.profiles import shipped_folder
 NAME = "airbundle"
 # An editor's leftovers must not change the wheel.
 _CARRIED = (".py", ".sh")
+_MAN = "share/man/man1/airbundle.1"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _WHEEL = b"Wheel-Version: 1.0\nGenerator: airbundle\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
@@ -47,6 +49,9 @@ def write_tool_wheel(folder: Path) -> Path:
     manual = manual_folder()
     for name in manual_files(manual):
         files[f"{package.name}/{FOLDER}/{name}"] = (manual / name).read_bytes()
+    page = _man_page()
+    if page is not None:
+        files[f"{NAME}-{version}.data/data/{_MAN}"] = page.read_bytes()
     distribution = importlib.metadata.distribution(NAME)
     for name in ("METADATA", "entry_points.txt"):
         files[f"{info}/{name}"] = (distribution.read_text(name) or "").encode()
@@ -58,6 +63,13 @@ def write_tool_wheel(folder: Path) -> Path:
     path = folder / f"{NAME}-{version}-py3-none-any.whl"
     path.write_bytes(_stored_zip(files))
     return path
+
+
+def _man_page() -> Path | None:
+    """The manual page: of a checkout, or where an installation puts it; None when it was left out."""
+    checkout = Path(bundler.__file__).parents[1] / "docs" / "man" / "airbundle.1"
+    installed = Path(sysconfig.get_path("data")) / _MAN
+    return next((path for path in (checkout, installed) if path.is_file()), None)
 
 
 def _record_hash(data: bytes) -> str:

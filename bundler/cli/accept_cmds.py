@@ -15,6 +15,7 @@ from bundler.cli.console import progress, say, show_json
 from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, show
 from bundler.cli.measuring import measure
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.domain.ab import PAIRS
 from bundler.errors import EXIT_INCONCLUSIVE, EXIT_OK, StateError
 
@@ -292,5 +293,5 @@ def demo(
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command(rich_help_panel="Closed side")(accept)
-    app.command(rich_help_panel="Closed side")(report)
+    app.command(rich_help_panel="Closed side")(rehearsable(report))
     app.command(rich_help_panel="Start here")(demo)

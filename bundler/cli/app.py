@@ -12,13 +12,17 @@ from typing import Annotated
 
 import typer
 
+from bundler.cli.completing import completed_words
 from bundler.cli.console import say, show_json
-from bundler.cli.streams import ERR
+from bundler.cli.examples import EXAMPLES
+from bundler.cli.streams import ERR, plain_wanted
 from bundler.errors import EXIT_INTERRUPTED, BundlerError, FileAccessError
 
 # Where each command lives. A run loads the module of its own command alone: a check of a stick should not
 # wait for what builds bundles.
 HOMES = {
+    "init": "init_cmds",
+    "doctor": "doctor_cmds",
     "plan": "plan_cmds",
     "lock": "lock_cmds",
     **dict.fromkeys(("build", "inspect", "diff", "keygen", "schema"), "build_cmds"),
@@ -40,6 +44,7 @@ HOMES = {
     "docs": "docs_cmds",
     "preflight": "preflight_cmds",
     **dict.fromkeys(("run", "export", "serve"), "run_cmds"),
+    "man": "man_cmds",
 }
 
 
@@ -50,13 +55,28 @@ def make_app(argv: list[str]) -> typer.Typer:
         help="Carry an LLM service across an air gap and prove that it works there.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
+        # rich draws help in bold and boxes, whatever NO_COLOR says.
+        rich_markup_mode=None if plain_wanted() else "rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
+    argv = argv or completed_words()
     named = next((word for word in argv if not word.startswith("-")), "")
     for module in [HOMES[named]] if named in HOMES else dict.fromkeys(HOMES.values()):
         import_module(f"bundler.cli.{module}").register(app)
+    _with_examples(app, "")
     return app
+
+
+def _with_examples(app: typer.Typer, path: str) -> None:
+    """Give each command its example, at the end of its help."""
+    for command in app.registered_commands:
+        name = command.name or getattr(command.callback, "__name__", "")
+        example = EXAMPLES.get(f"{path} {name}".strip())
+        command.epilog = f"Example: {example}" if example else None
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _with_examples(group.typer_instance, group.typer_instance.info.name or "")
 
 
 def _version(wanted: bool) -> None:
@@ -99,6 +119,9 @@ def _terminated(number: int, frame: object) -> None:
 
 def run(argv: list[str]) -> int:
     """Run one command and give its exit code."""
+    if "--verbose" in argv:
+        # It is everybody's, wherever it stands.
+        argv = ["--verbose", *(word for word in argv if word != "--verbose")]
     try:
         result = make_app(argv)(args=argv, prog_name="airbundle", standalone_mode=False)
     except BundlerError as error:

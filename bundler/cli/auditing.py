@@ -30,8 +30,12 @@ def recorded(root: Root, what: str, *, changes: bool = True) -> Iterator[Action]
         IntegrityError, SpaceError, FileAccessError: it cannot be recorded.
     """
     from bundler.deploy.audit import Action
+    from bundler.format.rehearsal import instead
 
     action, log, began = Action(what), wiring.audit_log(root), None
+    if instead("append to", root.audit, why=what):
+        yield action
+        return
     recordable = True
     if root.path.is_dir():
         try:

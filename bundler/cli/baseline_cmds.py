@@ -10,6 +10,7 @@ import typer
 
 from bundler.cli.console import say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.cli.reporting import read_run
 from bundler.errors import StateError, disk_errors
 
@@ -23,6 +24,7 @@ app = typer.Typer(
 
 
 @app.command()
+@rehearsable
 def record(
     runs: Annotated[
         list[Path],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from bundler.cli.options import (
     SpecArgument,
     cache_folder,
 )
+from bundler.cli.rehearsing import rehearsable
 from bundler.domain.sizes import human
 from bundler.errors import HostError, KeyFileError
 
@@ -75,9 +76,10 @@ def build(
     """Make a bundle: lock, fetch, pack into volumes, sign."""
     from bundler.build.lockfile import default_lock, read_lock, write_lock
     from bundler.build.pipeline import build as build_bundle
-    from bundler.build.pipeline import make_lock
+    from bundler.build.pipeline import foresee, make_lock
     from bundler.build.specfile import load_spec
     from bundler.build.toolwheel import write_tool_wheel
+    from bundler.format.rehearsal import in_earnest, rehearsing
     from bundler.review.reading import read_manifest
 
     if key is None and not unsigned:
@@ -96,10 +98,17 @@ def build(
         wheel = write_tool_wheel(Path(folder))
         resolved = None if relock else read_lock(lock_path, wanted, engine_only=engine_only)
         if resolved is None:
-            resolved = make_lock(wanted, spec.parent, wheel, tools, engine_only=engine_only)
+            with in_earnest():
+                resolved = make_lock(wanted, spec.parent, wheel, tools, engine_only=engine_only)
             write_lock(lock_path, resolved)
         else:
             shown.note(f"using the lock {lock_path}")
+        if rehearsing():
+            foresee(
+                spec=wanted, lock=resolved, base=spec.parent, out=out.absolute(),
+                tool_wheel=wheel, tools=tools, signed=signer is not None,
+            )  # fmt: skip
+            return
         built = build_bundle(
             spec=wanted,
             lock=resolved,
@@ -262,14 +271,19 @@ def _volume_key(path: Path, *, json: bool) -> None:
 
 def schema() -> None:
     """Print the spec's JSON Schema, for editors."""
+    show_json(schema_document())
+
+
+def schema_document() -> dict[str, Any]:
+    """The spec's JSON Schema, as `schema` prints it and `init` writes it."""
     from bundler.domain.spec import BundleSpec
 
     document = BundleSpec.model_json_schema()
-    show_json({"$schema": "https://json-schema.org/draft/2020-12/schema"} | document)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | document
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     panel = "Connected side"
-    for command in (build, inspect, diff, keygen, schema):
+    for command in (rehearsable(build), inspect, diff, rehearsable(keygen), schema):
         app.command(rich_help_panel=panel)(command)

@@ -17,6 +17,7 @@ from bundler.cli.options import (
     UnsignedOption,
     volume_key,
 )
+from bundler.cli.rehearsing import rehearsable
 from bundler.domain.sizes import human
 
 if TYPE_CHECKING:
@@ -97,4 +98,4 @@ def _show(copier: Copier, shipped: ShippingList) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(rich_help_panel="Connected side")(copy)
+    app.command(rich_help_panel="Connected side")(rehearsable(copy))

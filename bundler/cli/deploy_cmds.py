@@ -8,6 +8,7 @@ import typer
 
 from bundler import wiring
 from bundler.cli.auditing import recorded
+from bundler.cli.completing import bundles
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.options import (
     JsonOption,
@@ -15,6 +16,7 @@ from bundler.cli.options import (
     RootOption,
     root_folder,
 )
+from bundler.cli.rehearsing import rehearsable
 from bundler.errors import StateError
 
 if TYPE_CHECKING:
@@ -26,7 +28,10 @@ _RESTART_WITHIN_S = 900.0
 
 def install(
     bundle: Annotated[
-        str | None, typer.Argument(help="Bundle id; the newest when left out.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Bundle id; the newest when left out.", show_default=False, autocompletion=bundles
+        ),
     ] = None,
     root: RootOption = None,
     again: Annotated[
@@ -132,4 +137,4 @@ def stop(root: RootOption = None, json: JsonOption = False) -> None:
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     for name, command in (("install", install), ("start", start), ("stop", stop)):
-        app.command(name, rich_help_panel="Closed side")(command)
+        app.command(name, rich_help_panel="Closed side")(rehearsable(command))

@@ -9,6 +9,7 @@ import typer
 
 from bundler.cli.console import say, show_json
 from bundler.cli.options import JsonOption
+from bundler.cli.rehearsing import rehearsable
 from bundler.domain.sizes import human
 from bundler.errors import disk_errors
 
@@ -30,7 +31,6 @@ def docs(
     files = site(read_pages())
     folder = out.absolute()
     with disk_errors("writing", folder):
-        folder.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             write_atomically(folder / name, data)
     size = sum(map(len, files.values()))
@@ -53,4 +53,4 @@ def whole_handbook() -> bytes:
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(rich_help_panel="Start here")(docs)
+    app.command(rich_help_panel="Start here")(rehearsable(docs))

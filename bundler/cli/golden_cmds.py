@@ -10,6 +10,7 @@ import typer
 from bundler import wiring
 from bundler.cli.console import say, show_json
 from bundler.cli.options import JsonOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.cli.streams import ERR
 from bundler.errors import EngineError, StateError
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 
 
 @app.command()
+@rehearsable
 def record(
     root: RootOption = None,
     out: Annotated[
@@ -103,6 +105,7 @@ def _recorded(probing: Probing, url: str, service: Service, manifest: Manifest) 
 
 
 @app.command()
+@rehearsable
 def add(
     file: Annotated[
         Path, typer.Argument(help="Golden record (JSON).", show_default=False, readable=False)

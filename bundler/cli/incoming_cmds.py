@@ -21,6 +21,7 @@ from bundler.cli.options import (
     root_folder,
     volume_key,
 )
+from bundler.cli.rehearsing import rehearsable
 from bundler.cli.rootchecks import verify_installed, verify_quick
 from bundler.domain.sizes import human
 from bundler.errors import IntegrityError, MissingVolumeError
@@ -197,5 +198,5 @@ def _refuse_incomplete(result: Imported, folders: list[Path]) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    for name, command in (("verify", verify), ("import", import_)):
+    for name, command in (("verify", verify), ("import", rehearsable(import_))):
         app.command(name, rich_help_panel="Closed side")(command)

@@ -10,7 +10,14 @@ import typer
 
 from bundler import connecting
 from bundler.cli.console import progress, say, show_json, table
-from bundler.cli.options import CacheOption, JsonOption, QuietOption, SpecArgument, cache_folder
+from bundler.cli.options import (
+    CacheOption,
+    DryRunOption,
+    JsonOption,
+    QuietOption,
+    SpecArgument,
+    cache_folder,
+)
 from bundler.domain.sizes import human
 from bundler.ports import Progress
 
@@ -25,9 +32,7 @@ def lock(
     update: Annotated[
         bool, typer.Option("--update", help="Resolve anew even if the lock belongs to the spec.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change, write nothing.")
-    ] = False,
+    dry_run: DryRunOption = False,
     file: Annotated[
         Path | None,
         typer.Option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bundler import wiring
+from bundler.cli.completing import services
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
 from bundler.errors import EXIT_FAIL, StateError, TrustError, disk_errors
@@ -104,7 +105,10 @@ def _service_state(alive: bool, state: ServiceState) -> str:
 
 def logs(
     service: Annotated[
-        str | None, typer.Argument(help="Service; all when left out.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Service; all when left out.", show_default=False, autocompletion=services
+        ),
     ] = None,
     root: RootOption = None,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many lines.")] = 50,

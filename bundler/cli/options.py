@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+DryRunOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Show what would be done, and change nothing."),
+]
 SpecArgument = Annotated[
     Path, typer.Argument(help="Spec file (YAML).", show_default=False, readable=False)
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bundler import connecting
+from bundler.cli.completing import findings
 from bundler.cli.console import progress, show_json
 from bundler.cli.options import CacheOption, JsonOption, QuietOption, SpecArgument, cache_folder
 from bundler.errors import EXIT_FAIL, EXIT_OK
@@ -47,6 +48,7 @@ def plan(
         typer.Option(
             "--explain",
             metavar="CODE",
+            autocompletion=findings,
             help="Explain a finding by its code, and exit.",
             callback=_explain,
             is_eager=True,

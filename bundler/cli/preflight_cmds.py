@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bundler import wiring
-from bundler.cli.console import progress, say, show_json, table
+from bundler.cli.completing import bundles
+from bundler.cli.console import progress, show_json
 from bundler.cli.options import (
     JsonOption,
     KeysOption,
@@ -17,20 +18,17 @@ from bundler.cli.options import (
     UnsignedOption,
     root_folder,
 )
+from bundler.cli.rows import show_rows
 from bundler.errors import EXIT_FAIL
 
 if TYPE_CHECKING:
     from bundler.deploy.root import Root
-    from bundler.domain.host import Row
     from bundler.domain.manifest import VerifiedManifest
-
-_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red", "unknown": "cyan"}
-_WORDS = {"ok": "ok", "warn": "warn", "fail": "FAIL", "unknown": "could not check"}
 
 
 def preflight(
     bundle: Annotated[
-        str | None, typer.Argument(help="Bundle id; the newest when left out.", show_default=False)
+        str | None, typer.Argument(help="Bundle id; the newest when left out.", show_default=False, autocompletion=bundles)
     ] = None,
     folder: Annotated[
         Path | None,
@@ -76,7 +74,7 @@ def preflight(
             }
         )
     else:
-        _show(verified, rows)
+        show_rows(f"{verified.bundle_id} on this host", rows)
     return EXIT_FAIL if failed else 0
 
 
@@ -98,23 +96,6 @@ def _verified(
         return open_record(place, bundle, wiring.gate())
     trust = wiring.gate().site(place, keys=wiring.verifiers(keys), unsigned=unsigned)
     return trust.open(folder)
-
-
-def _show(verified: VerifiedManifest, rows: tuple[Row, ...]) -> None:
-    table(
-        f"{verified.bundle_id} on this host",
-        ["what", "state", "found", "wanted"],
-        [[row.name, _WORDS[row.state], row.found, row.wanted] for row in rows],
-    )
-    for row in rows:
-        if row.state in ("fail", "warn") and row.fix:
-            say(f"{row.name}: {row.fix}", _STYLES[row.state])
-    count = {state: sum(row.state == state for row in rows) for state in _STYLES}
-    say(
-        f"{count['ok']} ok, {count['warn']} to look at, {count['fail']} in the way,"
-        f" {count['unknown']} could not be checked",
-        "bold red" if count["fail"] else "bold green",
-    )
 
 
 def register(app: typer.Typer) -> None:

@@ -12,6 +12,7 @@ from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.judging import STYLE
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.domain.receipt import Private, Receipt
 from bundler.errors import FormatError, StateError, TrustError, disk_errors
 
@@ -24,6 +25,7 @@ _LARGEST = 16 * 2**20
 
 
 @app.command()
+@rehearsable
 def make(
     out: Annotated[
         Path, typer.Option("--out", help="File to write; its signature beside it.", readable=False)

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bundler import wiring
+from bundler.cli import completing
 from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.judging import EXIT, STYLE, as_json, show
 from bundler.cli.measuring import known_profiles, measure
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.cli.streams import ERR
 from bundler.domain.sizes import human
 from bundler.domain.verdict import Verdict
 from bundler.errors import StateError
+from bundler.format.rehearsal import rehearsing
 
 if TYPE_CHECKING:
     from bundler.deploy.root import Root
@@ -94,7 +97,11 @@ def _unfinished(place: Root) -> str | None:
 def rollback(
     bundle: Annotated[
         str | None,
-        typer.Argument(help="Bundle id; the release before when left out.", show_default=False),
+        typer.Argument(
+            help="Bundle id; the release before when left out.",
+            show_default=False,
+            autocompletion=completing.releases,
+        ),
     ] = None,
     root: RootOption = None,
     timeout: TimeoutOption = 900,
@@ -123,7 +130,11 @@ def rollback(
 def upgrade(
     bundle: Annotated[
         str | None,
-        typer.Argument(help="Bundle id; the newest import when left out.", show_default=False),
+        typer.Argument(
+            help="Bundle id; the newest import when left out.",
+            show_default=False,
+            autocompletion=completing.bundles,
+        ),
     ] = None,
     root: RootOption = None,
     timeout: TimeoutOption = 900,
@@ -160,6 +171,8 @@ def upgrade(
         check_may_install(place, verified, wiring.gate())
         installer = wiring.installer(place, shown)
         outcome = _changer(place, timeout, shown).upgrade(verified, installer, judge, strict=strict)
+        if rehearsing():
+            return
         [(record, path)] = receipts
         action.detail = f"{record.verdict.value}; {outcome.said}"
     if json:
@@ -193,5 +206,5 @@ def _told(outcome: Outcome) -> dict[str, Any]:
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (releases, upgrade, rollback):
+    for command in (releases, rehearsable(upgrade), rehearsable(rollback)):
         app.command(rich_help_panel="Closed side")(command)

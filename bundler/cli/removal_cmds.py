@@ -8,10 +8,13 @@ import typer
 
 from bundler import wiring
 from bundler.cli.auditing import recorded
+from bundler.cli.completing import releases
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.domain.sizes import human
 from bundler.errors import StateError
+from bundler.format.rehearsal import rehearsing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +23,12 @@ if TYPE_CHECKING:
 
 
 def uninstall(
-    bundle: Annotated[str, typer.Argument(help="Bundle id, or its beginning.", show_default=False)],
+    bundle: Annotated[
+        str,
+        typer.Argument(
+            help="Bundle id, or its beginning.", show_default=False, autocompletion=releases
+        ),
+    ],
     root: RootOption = None,
     purge: Annotated[
         bool,
@@ -75,7 +83,7 @@ def gc(
     with place.alone(), place.without_bootstrap():
         collector = Collector(place, wiring.launcher(place, progress(quiet=True)), wiring.gate())
         found = collector.find()
-        if yes:
+        if yes or rehearsing():
             with recorded(place, "gc --yes") as action:
                 action.detail = f"{len(found)} found"
                 collector.remove(found)
@@ -122,4 +130,4 @@ def _short(root: Root, path: Path) -> str:
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     for command in (uninstall, gc):
-        app.command(rich_help_panel="Closed side")(command)
+        app.command(rich_help_panel="Closed side")(rehearsable(command))

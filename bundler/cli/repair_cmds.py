@@ -17,6 +17,7 @@ from bundler.cli.options import (
     VolumeKeyOption,
     volume_key,
 )
+from bundler.cli.rehearsing import rehearsable
 
 
 def repair(
@@ -79,4 +80,4 @@ def repair(
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(rich_help_panel="Closed side")(repair)
+    app.command(rich_help_panel="Closed side")(rehearsable(repair))

@@ -20,6 +20,7 @@ from bundler.cli.options import (
     volume_key,
 )
 from bundler.cli.redline import compare, flaws_beside, redline_place, show_redline
+from bundler.cli.rehearsing import rehearsable
 from bundler.cli.review_sources import Asked
 from bundler.errors import (
     EXIT_FAIL,
@@ -339,4 +340,4 @@ def _show_scan(scan: AntivirusResult) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    app.command(rich_help_panel="Review")(review)
+    app.command(rich_help_panel="Review")(rehearsable(review))

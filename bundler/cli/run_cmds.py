@@ -10,14 +10,18 @@ import typer
 
 from bundler import wiring
 from bundler.cli.auditing import recorded
+from bundler.cli.completing import services
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.cli.streams import ERR
 from bundler.errors import StateError, TrustError
 
 
 def run(
-    service: Annotated[str, typer.Argument(help="Service of the current release.")],
+    service: Annotated[
+        str, typer.Argument(help="Service of the current release.", autocompletion=services)
+    ],
     root: RootOption = None,
     to_log: Annotated[
         bool, typer.Option("--to-log", help="Write the engine's output to the root's log.")
@@ -166,5 +170,5 @@ def serve(
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (run, export, serve):
+    for command in (run, rehearsable(export), serve):
         app.command(rich_help_panel="Closed side")(command)

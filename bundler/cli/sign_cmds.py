@@ -18,6 +18,7 @@ from bundler.cli.options import (
     VolumeKeyOption,
     volume_key,
 )
+from bundler.cli.rehearsing import rehearsable
 from bundler.errors import KeyFileError, SpecError, disk_errors
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def _decide(
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    app.command(rich_help_panel="Connected side")(sign)
-    app.command(rich_help_panel="Connected side")(attach)
-    app.command(rich_help_panel="Review")(approve)
-    app.command(rich_help_panel="Review")(reject)
+    app.command(rich_help_panel="Connected side")(rehearsable(sign))
+    app.command(rich_help_panel="Connected side")(rehearsable(attach))
+    app.command(rich_help_panel="Review")(rehearsable(approve))
+    app.command(rich_help_panel="Review")(rehearsable(reject))

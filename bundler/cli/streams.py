@@ -34,6 +34,7 @@ class Stream:
     def __init__(self, name: str) -> None:
         self._name = name
         self._drawn: Console | None = None
+        self._drawn_on_terminal = False
 
     @property
     def file(self) -> TextIO | None:
@@ -49,6 +50,8 @@ class Stream:
     @property
     def is_terminal(self) -> bool:
         """Whether to draw: on a terminal, or where the environment asks for it as rich documents."""
+        if plain_wanted():
+            return False
         if os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE") == "1":
             return True
         try:
@@ -63,13 +66,17 @@ class Stream:
 
     @property
     def drawn(self) -> Console:
-        """Where rich draws."""
-        if self._drawn is None:
+        """Where rich draws: with escape codes on a terminal alone, whatever rich itself would make of it."""
+        terminal = self.is_terminal
+        if self._drawn is None or self._drawn_on_terminal != terminal:
             from bundler.cli.drawing import Drawn
 
             stderr = self._name == "stderr"
-            width = None if stderr or self.is_terminal else _WIDE
-            self._drawn = Drawn(stderr=stderr, highlight=False, soft_wrap=True, width=width)
+            width = None if stderr or terminal else _WIDE
+            self._drawn = Drawn(
+                stderr=stderr, highlight=False, soft_wrap=True, width=width, force_terminal=terminal
+            )
+            self._drawn_on_terminal = terminal
         return self._drawn
 
     def shown(self, text: str) -> str:
@@ -96,6 +103,11 @@ class Stream:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1)
+
+
+def plain_wanted() -> bool:
+    """Whether the user wants no escape codes at all (https://no-color.org): plain lines, as into a pipe."""
+    return bool(os.environ.get("NO_COLOR"))
 
 
 OUT = Stream("stdout")

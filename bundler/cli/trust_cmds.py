@@ -11,6 +11,7 @@ from bundler import wiring
 from bundler.cli.auditing import recorded
 from bundler.cli.console import say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
+from bundler.cli.rehearsing import rehearsable
 from bundler.errors import KeyFileError, SpecError, StateError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for people.", 
 
 
 @app.command()
+@rehearsable
 def use(
     policy: Annotated[
         Path, typer.Argument(help="Policy file (YAML).", show_default=False, readable=False)
@@ -103,6 +105,7 @@ def show(root: RootOption = None, json: JsonOption = False) -> None:
 
 
 @app.command()
+@rehearsable
 def add(
     files: Annotated[
         list[Path],
@@ -145,6 +148,7 @@ def add(
 
 
 @app.command()
+@rehearsable
 def rotate(
     old: Annotated[
         Path,
@@ -188,6 +192,7 @@ def rotate(
 
 
 @app.command()
+@rehearsable
 def revoke(
     what: Annotated[
         list[str],

@@ -23,6 +23,7 @@ from bundler.deploy.trustroot import Gate, open_record
 from bundler.errors import disk_errors
 from bundler.format.atomic import left_behind
 from bundler.format.blocks import content_id
+from bundler.format.rehearsal import instead, rehearsing
 
 Kind = Literal["release", "object", "partial", "tool", "runtime", "temporary"]
 # Of a bundle's SHA-256, in its id and in the name of its tool.
@@ -61,7 +62,10 @@ class Collector:
     def remove(self, found: Iterable[Garbage]) -> None:
         """Remove what was found."""
         for one in found:
-            remove_tree(one.path)
+            if not instead("remove", one.path, one.size, one.why):
+                remove_tree(one.path)
+        if rehearsing():
+            return
         for folder in (*self.root.store.glob("*"), self.root.gone, self.root.again("")):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()

@@ -26,9 +26,11 @@ from bundler.domain.sizes import human
 from bundler.domain.verdict import Damage
 from bundler.errors import SpaceError, StateError, TrustError, disk_errors
 from bundler.format import layout
+from bundler.format.atomic import remove
 from bundler.format.blocks import content_id
 from bundler.format.codec import bytes_read
 from bundler.format.places import Place, find_volumes
+from bundler.format.rehearsal import instead, rehearsing
 from bundler.format.sealing import VolumeKey
 from bundler.format.spans import block_numbers, placed_parts
 from bundler.format.volumes import scan_volumes
@@ -111,6 +113,12 @@ def _bring_in(
 ) -> list[Damage]:
     sink = StoreSink(root, verified.manifest)
     _check_room(root, sink.bytes_missing())
+    if rehearsing():
+        for name in missing_volumes(root, verified):
+            if name in present:
+                size = sum(part.part.size for part in placed_parts(verified.manifest)[name])
+                instead("write", root.store, size, f"what {name} holds")
+        return []
     total = sum(volume.size for volume in verified.manifest.volumes if volume.name in present)
     with progress.task("import", total) as task, sink:
         return scan_volumes(present, verified.manifest, form, task, sink)
@@ -176,7 +184,7 @@ def _keep_records(root: Root, verified: VerifiedManifest, source: Path, trust: S
             signature = (source / layout.SIGNATURE).read_bytes()
         root.write(folder / layout.SIGNATURE, signature)
         with disk_errors("removing", folder / UNSIGNED_MARK):
-            (folder / UNSIGNED_MARK).unlink(missing_ok=True)
+            remove(folder / UNSIGNED_MARK)
     else:
         root.write(folder / UNSIGNED_MARK, b"imported under the explicit unsigned policy\n")
     if not known:
@@ -186,7 +194,9 @@ def _keep_records(root: Root, verified: VerifiedManifest, source: Path, trust: S
 
 
 def _check_room(root: Root, need: int) -> None:
-    free = shutil.disk_usage(root.path).free
+    # In a rehearsal the root may not be there yet.
+    place = next(one for one in (root.path, *root.path.parents) if one.is_dir())
+    free = shutil.disk_usage(place).free
     if free < need:
         raise SpaceError(
             f"{root.path}: {human(free)} free, the import still needs {human(need)}",

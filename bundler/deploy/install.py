@@ -15,6 +15,7 @@ from bundler.deploy.environment import PYTHON, Wanted, make_environment
 from bundler.deploy.importing import missing_volumes
 from bundler.deploy.interpreter import find_python
 from bundler.deploy.needs import check_glibc
+from bundler.deploy.preflight import UNPACKED
 from bundler.deploy.releases import read_release
 from bundler.deploy.removing import remove_tree
 from bundler.deploy.root import RELEASE_FILE, Root
@@ -22,9 +23,11 @@ from bundler.deploy.switching import exchange, switch, waits_for_its_place
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.manifest import Entry, VerifiedManifest
 from bundler.errors import IntegrityError, StateError, disk_errors
+from bundler.format.atomic import remove
 from bundler.format.blocks import content_id
 from bundler.format.codec import to_bytes
 from bundler.format.drift import drifted_entries
+from bundler.format.rehearsal import instead, rehearsing
 from bundler.ports import Clock, CommandRunner, Progress
 
 
@@ -53,7 +56,7 @@ class Installer:
             switch(self.root, verified.bundle_id)
             # An upgrade that was interrupted before has no way back any more.
             with disk_errors("removing", self.root.upgrade):
-                self.root.upgrade.unlink(missing_ok=True)
+                remove(self.root.upgrade)
         return record
 
     def prepare(self, verified: VerifiedManifest) -> ReleaseRecord:
@@ -66,6 +69,7 @@ class Installer:
         folder = self.root.release(verified.bundle_id)
         if waits_for_its_place(self.root, verified.bundle_id):
             exchange(self.root, verified.bundle_id)
+            folder = self.root.again(verified.bundle_id) if rehearsing() else folder
         record = read_release(folder)
         # An environment's scripts name their interpreter by its whole path.
         if record is None or record.root != str(self.root.path):
@@ -94,6 +98,10 @@ class Installer:
     def _install_whole(
         self, folder: Path, verified: VerifiedManifest, *, movable: bool = False
     ) -> ReleaseRecord:
+        if rehearsing():
+            check_glibc(verified.manifest.needs)
+            instead("make", folder, _size_of(verified), "models, linked, and the environment")
+            return self._record(verified, {})
         remove_tree(folder)
         try:
             return self._install_into(folder, verified, movable=movable)
@@ -113,7 +121,13 @@ class Installer:
         self.progress.note(f"installing {manifest.engine.distribution} {manifest.engine.version}")
         environment = self._make_environment(folder, verified, movable=movable)
         shutil.rmtree(folder / "wheels", ignore_errors=True)
-        record = ReleaseRecord(
+        record = self._record(verified, environment)
+        self.root.write(folder / RELEASE_FILE, to_bytes(record))
+        return record
+
+    def _record(self, verified: VerifiedManifest, environment: dict[str, str]) -> ReleaseRecord:
+        manifest = verified.manifest
+        return ReleaseRecord(
             bundle_id=verified.bundle_id,
             manifest_sha256=verified.digest,
             key_id=verified.key_id,
@@ -125,8 +139,6 @@ class Installer:
             services=manifest.services,
             environment=environment,
         )
-        self.root.write(folder / RELEASE_FILE, to_bytes(record))
-        return record
 
     def _check_store(self, verified: VerifiedManifest, *, by_sha256: bool = False) -> None:
         """SHA-256 decided at the import; xxh3 finds what has drifted since."""
@@ -136,7 +148,7 @@ class Installer:
             drifted = drifted_entries(manifest, places, task, by_sha256=by_sha256)
         for entry in drifted:
             with disk_errors("removing", places[entry.path]):
-                places[entry.path].unlink(missing_ok=True)
+                remove(places[entry.path], "it changed since the import")
         if drifted:
             names = ", ".join(entry.path for entry in drifted[:3])
             more = f" and {len(drifted) - 3} more" if len(drifted) > 3 else ""
@@ -170,3 +182,9 @@ class Installer:
         )
         with disk_errors("writing", folder):
             return make_environment(wanted, self.uv, self.runner, self.progress)
+
+
+def _size_of(verified: VerifiedManifest) -> int:
+    """About what a release takes beside the store: its environment, bytecode included."""
+    wheels = sum(entry.size for entry in verified.manifest.payload if entry.kind == "wheel")
+    return int(wheels * UNPACKED)

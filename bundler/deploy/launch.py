@@ -6,21 +6,24 @@ the first request.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.deploy.diagnosis import diagnose
 from bundler.deploy.enginelog import first_words, last_words, telling_line
-from bundler.deploy.preparing import Start, prepare
-from bundler.deploy.root import Root
+from bundler.deploy.preparing import Start, planned, prepare
+from bundler.deploy.root import RELEASE_FILE, Root
 from bundler.domain.facts import ReleaseRecord, ServiceState
+from bundler.domain.launching import LaunchPlan
 from bundler.domain.names import at_port
 from bundler.domain.running import Running
 from bundler.domain.seat import Seat
 from bundler.domain.spec import Service
 from bundler.errors import EngineError, FormatError, PortInUseError, StateError, disk_errors
 from bundler.format.codec import from_bytes, to_bytes
+from bundler.format.rehearsal import foreseen, instead, rehearsing
 from bundler.ports import (
     ChatClient,
     ChatRequest,
@@ -67,6 +70,8 @@ class Launcher:
             )
         with self.root.alone():
             states = self._spawn_all(folder, record)
+        if rehearsing():
+            return states
         try:
             engine = self.engines[record.engine_name]()
             return [self._await_ready(state, engine, timeout_s) for state in states]
@@ -111,7 +116,8 @@ class Launcher:
                 f"{service.name} runs already (process {state.pid}, {state.url})",
                 hint="Stop it first: airbundle stop --root ROOT",
             )
-        if not self.runner.port_is_free(service.host, service.port):
+        gone = any(s.port == service.port and foreseen("stop", s.service) for s in self.states())
+        if not gone and not self.runner.port_is_free(service.host, service.port):
             where = f"port {service.port} on {service.host}"
             raise PortInUseError(f"{service.name}: {where} is in use, or not of this host")
 
@@ -132,7 +138,11 @@ class Launcher:
 
     def living(self) -> list[ServiceState]:
         """Recorded services of which a process is left, of whatever release."""
-        return [state for state in self.states() if self._members(state)]
+        return [
+            state
+            for state in self.states()
+            if self._members(state) and not foreseen("stop", state.service)
+        ]
 
     def stop_all(self) -> list[str]:
         """Stop every recorded service; gives their names."""
@@ -148,6 +158,8 @@ class Launcher:
 
     def stop(self, state: ServiceState) -> None:
         """End gently, then firmly, then make sure that nothing of the session is left."""
+        if instead("stop", state.service, why=f"process {state.pid}, of {state.bundle_id}"):
+            return
         for kill in (False, True):
             members = self._members(state)
             if not members:
@@ -191,7 +203,17 @@ class Launcher:
                 hint="Write what each of them runs: airbundle export --format multinode (or ray, k8s)"
                 " --root ROOT --out DIR",
             )
-        start = prepare(self.root, folder, record, service, self.engines[record.engine_name]())
+        engine = self.engines[record.engine_name]()
+        if rehearsing():
+            # A release that would only be made now has no program to plan with yet.
+            made = (folder / RELEASE_FILE).is_file()
+            plan = (
+                planned(self.root, folder, record, service, engine) if made else LaunchPlan(argv=())
+            )
+            command = f": {shlex.join(plan.argv)}" if made else ""
+            instead("start", service.name, why=f"of {record.bundle_id} at {service.url}{command}")
+            return self.state_of(Start(service, plan, {}, self.root.log(service.name)), record, 0)
+        start = prepare(self.root, folder, record, service, engine)
         states: list[ServiceState] = []
 
         def record_it(pid: int) -> None:

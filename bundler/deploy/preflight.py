@@ -16,7 +16,7 @@ from bundler.domain.sizes import human
 
 GIB = 2**30
 # Wheels unpack to about this much more, bytecode included (vLLM 0.17.1: 4.8 GiB to 11.6 GiB).
-_UNPACKED = 2.5
+UNPACKED = 2.5
 _SMALL_SHM, _SHM = 256 * 2**20, GIB
 _FILES = 4096
 _HEADROOM = 4 * GIB
@@ -189,7 +189,7 @@ def _shm(host: Host) -> Row:
 
 def _disks(case: Case) -> Iterator[Row]:
     wheels = sum(entry.size for entry in case.manifest.entries if entry.kind == "wheel")
-    need = case.bytes_to_come + int(wheels * _UNPACKED)
+    need = case.bytes_to_come + int(wheels * UNPACKED)
     for number, mount in enumerate(case.host.mounts):
         yield from _mount(mount, need if number == 0 else GIB, root=number == 0)
     if not case.host.mounts:

@@ -7,6 +7,7 @@ revocations, the newest number of each name. Receipts and logs stay as evidence.
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from bundler.deploy.switching import move_aside, pending
 from bundler.deploy.trustroot import KEY_FILE, UNSIGNED_MARK
 from bundler.errors import StateError, disk_errors
 from bundler.format import layout
+from bundler.format.atomic import remove
+from bundler.format.rehearsal import instead, rehearsing
 
 # The manifest first: without it the bundle is not imported, whatever else is left.
 _RECORDS = (layout.MANIFEST, layout.SIGNATURE, KEY_FILE, UNSIGNED_MARK, ORDER_FILE)
@@ -102,15 +105,18 @@ class Remover:
         folder = self.root.bundle(name)
         for record in _RECORDS:
             with disk_errors("removing", folder / record):
-                (folder / record).unlink(missing_ok=True)
+                remove(folder / record)
         # Decisions stay, and with them the folder.
-        if not any(folder.iterdir()):
+        if not rehearsing() and not any(folder.iterdir()):
             with disk_errors("removing", folder):
                 folder.rmdir()
 
 
 def remove_release(root: Root, folder: Path) -> None:
     """Move a release's folder out of the way, then delete it; `gc` ends what a kill interrupted."""
+    if rehearsing():
+        instead("remove", folder, Freed().by(folder))
+        return
     remove_tree(move_aside(root, folder))
     with disk_errors("removing", root.gone):
         if not any(root.gone.iterdir()):
@@ -119,6 +125,10 @@ def remove_release(root: Root, folder: Path) -> None:
 
 def remove_tree(path: Path) -> None:
     """Delete a file or a folder with all that is in it."""
+    if rehearsing():
+        if os.path.lexists(path):
+            instead("remove", path, Freed().by(path))
+        return
     with disk_errors("removing", path):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -128,4 +138,4 @@ def remove_tree(path: Path) -> None:
 
 def _unlink(link: Path) -> None:
     with disk_errors("removing", link):
-        link.unlink(missing_ok=True)
+        remove(link)

@@ -18,6 +18,7 @@ from bundler.domain.sizes import human
 from bundler.errors import IntegrityError, StateError, disk_errors
 from bundler.format.erasure import Code, code_of
 from bundler.format.places import Place, Reader, read_padded
+from bundler.format.rehearsal import instead, rehearsing
 from bundler.format.spans import BlockSpan, Predicted, Span, placed_parts, volume_spans
 from bundler.format.stripes import stripe_size
 from bundler.format.volumes import find_faults, scan_volumes
@@ -87,6 +88,19 @@ class Repairer:
         sets = [(one, self._shares(one, faults)) for one in self.manifest.parity]
         for one, shares in sets:
             self._check(one, shares)
+        if not rehearsing():
+            self._rebuild(sets, faults, out)
+        damaged = [volume for volume in self.manifest.volumes if volume.name in faults]
+        for volume in damaged:
+            instead("write", out / volume.name, volume.size)
+        return tuple(volume.name for volume in damaged)
+
+    def _rebuild(
+        self,
+        sets: Sequence[tuple[ParitySet, Sequence[_Share]]],
+        faults: Mapping[str, Sequence[Span]],
+        out: Path,
+    ) -> None:
         with disk_errors("creating", out):
             out.mkdir(parents=True, exist_ok=True)
         total = sum(v.size for v in self.manifest.volumes if v.name in faults)
@@ -101,7 +115,6 @@ class Repairer:
                 for index, share in enumerate(shares[len(one.volumes) :]):
                     if share.volume in faults:
                         self._parity_volume(one, index, share, rebuilt, out, task)
-        return tuple(v.name for v in self.manifest.volumes if v.name in faults)
 
     def _faults(self) -> dict[str, list[Span]]:
         """Volume -> its bad spans; of a missing volume all of them."""

@@ -14,7 +14,9 @@ from bundler.deploy.releases import linked_release, read_release, releases
 from bundler.deploy.root import Root
 from bundler.domain.facts import UpgradeRecord
 from bundler.errors import StateError, disk_errors
+from bundler.format.atomic import remove
 from bundler.format.codec import from_bytes
+from bundler.format.rehearsal import instead
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def restore(root: Root, links: Links) -> None:
             _point(root, link, name)
         else:
             with disk_errors("removing", link):
-                link.unlink(missing_ok=True)
+                remove(link)
 
 
 def pending(root: Root) -> UpgradeRecord | None:
@@ -66,6 +68,8 @@ def waits_for_its_place(root: Root, bundle_id: str) -> bool:
 def exchange(root: Root, bundle_id: str) -> None:
     """Put the release that was made anew in the place of the old one; a rerun ends what a kill left."""
     old, new = root.release(bundle_id), root.again(bundle_id)
+    if instead("replace", old, why="by the one that was made anew"):
+        return
     if old.exists():
         move_aside(root, old)
     with disk_errors("switching", old):
@@ -112,6 +116,8 @@ def previous_release(root: Root) -> str:
 
 
 def _point(root: Root, link: Path, bundle_id: str) -> None:
+    if instead("point", link, why=f"to {bundle_id}"):
+        return
     temporary = link.with_name(f"{link.name}.new")
     with disk_errors("switching", link):
         temporary.unlink(missing_ok=True)

@@ -28,7 +28,9 @@ from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.spec import Service
 from bundler.domain.verdict import Verdict
 from bundler.errors import BundlerError, StateError, disk_errors
+from bundler.format.atomic import remove
 from bundler.format.codec import to_bytes
+from bundler.format.rehearsal import instead
 
 # Judges the running services of a release.
 Judge = Callable[[ReleaseRecord], Verdict]
@@ -146,7 +148,8 @@ class Changer:
         verdict = None
         try:
             states = self._start(record, release)
-            if judge is not None:
+            why = "measured and judged; when it fails, the old one serves again"
+            if judge is not None and not instead("make", self.root.acceptance, why=why):
                 verdict = judge(release)
         except BundlerError as error:
             said = self._go_back(record).said
@@ -240,7 +243,7 @@ class Changer:
 
     def _done(self) -> None:
         with disk_errors("removing", self.root.upgrade):
-            self.root.upgrade.unlink(missing_ok=True)
+            remove(self.root.upgrade)
 
 
 def _refuse_nodes(services: tuple[Service, ...]) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from bundler.format.rehearsal import instead
+
 _TEMPORARY = re.compile(r"(.+)\.([0-9]+)\.[0-9]+\.new")
 
 
@@ -23,6 +25,8 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o666) -> None:
     Raises:
         OSError: it cannot be written; what was there before is unharmed.
     """
+    if instead("write", path, len(data)):
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_left_behind(path)
     # Other processes and threads may write the same file.
@@ -38,6 +42,16 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o666) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def remove(path: Path, why: str = "") -> None:
+    """Remove a file or a link, if it is there.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    if os.path.lexists(path) and not instead("remove", path, why=why):
+        path.unlink(missing_ok=True)
 
 
 def left_behind(folder: Path) -> Iterator[Path]:

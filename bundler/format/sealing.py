@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from bundler.errors import KeyFileError, StateError, disk_errors
 from bundler.format.digests import sha256_hex
+from bundler.format.rehearsal import instead
 
 SUFFIX = ".sealed"
 SEGMENT = 2**20
@@ -83,6 +84,8 @@ def generate_volume_key(path: Path) -> VolumeKey:
     if path.exists():
         raise StateError(f"{path} exists already", hint="Keys are never overwritten; rename it.")
     key = VolumeKey(secrets.token_bytes(_KEY))
+    if instead("write", path, why="the key, mode 600"):
+        return key
     with disk_errors("writing", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

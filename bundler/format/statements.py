@@ -15,9 +15,10 @@ from bundler.domain.record import Record
 from bundler.domain.trust import Approval, Revocations, Rotation
 from bundler.errors import FileAccessError, FormatError, TrustError, disk_errors
 from bundler.format import layout
-from bundler.format.atomic import write_atomically
+from bundler.format.atomic import remove, write_atomically
 from bundler.format.codec import bytes_read, from_bytes, to_bytes
 from bundler.format.digests import sha256_hex
+from bundler.format.rehearsal import instead, rehearsing
 from bundler.format.trust import read_small
 from bundler.ports import Signer, Verifier
 
@@ -92,7 +93,7 @@ def write_statement(folder: Path, statement: Record, key_id: str, signer: Signer
     data = to_bytes(statement)
     with disk_errors("writing", path):
         if signer is None:
-            signature_path(path).unlink(missing_ok=True)
+            remove(signature_path(path))
         else:
             write_atomically(signature_path(path), signer.sign(data))
         write_atomically(path, data)
@@ -112,6 +113,10 @@ def keep_statement(path: Path, into: Path) -> None:
     signature = read_small(signature_path(path), layout.MAX_STATEMENT_BYTES)
     final = into / sha256_hex(data + signature)[:16]
     if final.is_dir():
+        return
+    if rehearsing():
+        instead("write", final / path.name, len(data))
+        instead("write", signature_path(final / path.name), len(signature))
         return
     work = final.with_name(f"{final.name}.new")
     with disk_errors("writing", work):

@@ -12,6 +12,7 @@ from typing import Literal
 from bundler.errors import StateError, disk_errors
 from bundler.format import reviewpack
 from bundler.format.codec import to_bytes
+from bundler.format.rehearsal import instead, rehearsing
 from bundler.format.trust import digest_line
 from bundler.ports import Signer
 from bundler.review import checksections, filechecks, flawsection, malwaresection, sections
@@ -64,6 +65,10 @@ def write_pack(files: dict[str, bytes], out: Path, signer: Signer | None) -> Non
     everything = {**files, reviewpack.SUMS: sums}
     if signer is not None:
         everything[reviewpack.SIGNATURE] = signer.sign(sums)
+    if rehearsing():
+        for name, data in everything.items():
+            instead("write", out / name, len(data))
+        return
     work = out.with_name(f"{out.name}.{os.getpid()}.partial")
     try:
         with disk_errors("writing", work):

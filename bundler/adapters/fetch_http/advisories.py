@@ -27,7 +27,7 @@ class IndexAdvisories:
 
     def __init__(self, index: HostIndex) -> None:
         self._session = IndexSession(index)
-        self._base = (index.default_index or _pips_own()).rstrip("/").removesuffix("/simple")
+        self._base = (index.default_index or pips_own()).rstrip("/").removesuffix("/simple")
         self.source = f"the index {plain(self._base)}"
 
     def of(self, name: str, version: str) -> tuple[Advisory, ...]:
@@ -57,7 +57,7 @@ class IndexAdvisories:
         return tuple(_advisories(stated))
 
 
-def _pips_own() -> str:
+def pips_own() -> str:
     """The index that pip asks when none is configured."""
     from pip._internal.models.index import PyPI
 

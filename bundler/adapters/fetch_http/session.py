@@ -17,13 +17,15 @@ from bundler.domain.hostindex import HostIndex
 
 ATTEMPTS = 4
 RETRY_STATUS = {408, 429, 500, 502, 503, 504}
-_TIMEOUT_S = (15, 60)
+_TIMEOUT_S = (15.0, 60.0)
 
 
 class IndexSession:
     """GET with the host's certificates, trusted hosts and credentials."""
 
-    def __init__(self, index: HostIndex) -> None:
+    def __init__(self, index: HostIndex, timeout_s: tuple[float, float] = _TIMEOUT_S) -> None:
+        """`timeout_s` is for the connection, and for each wait after it."""
+        self._timeout_s = timeout_s
         self._session = requests.Session()
         if index.cert:
             self._session.verify = str(index.cert)
@@ -50,7 +52,7 @@ class IndexSession:
             url,
             headers={"Accept-Encoding": "identity", **headers},
             stream=True,
-            timeout=_TIMEOUT_S,
+            timeout=self._timeout_s,
             auth=self._credentials.get(parts.netloc),
             verify=False if parts.hostname in self._trusted else None,
         )

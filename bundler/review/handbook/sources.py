@@ -10,7 +10,7 @@ from bundler.format.manual import manual_files, manual_folder
 
 # Group in Korean and English -> pages in reading order; what is named nowhere comes last.
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("시작", "Start", ("README.md",)),
+    ("시작", "Start", ("README.md", "docs/first-hour.md")),
     (
         "따라 하기",
         "Tutorials",

@@ -13,7 +13,7 @@ from bundler.cli.console import PlainProgress, SilentProgress
 from bundler.cli.loadfigures import LoadFigures
 from bundler.domain.facts import RequestSample
 from bundler.domain.telemetry import EngineObservation
-from bundler.ports import LoadView
+from bundler.instruments import LoadView
 
 ANSWER = RequestSample(ok=True, started_s=0, ttft_ms=120, e2e_ms=900, output_tokens=128)
 FAILURE = RequestSample(ok=False, started_s=0, e2e_ms=9, error="boom")
