@@ -117,7 +117,7 @@ def test_an_interrupted_comparison_keeps_its_runs_and_leaves_no_engine(site: Any
     assert nothing_runs(here)
 
 
-BOTH = {"concurrency": [1, 4], "requests": 16, "output_tokens": 8, "slo": None, "correctness": []}
+BOTH = {"concurrency": [1, 4], "requests": 16, "output_tokens": 4, "slo": None, "correctness": []}
 
 
 def two_small(port: int, other: int, token_s: tuple[str, str]) -> tuple[dict[str, Any], ...]:
@@ -130,17 +130,18 @@ def two_small(port: int, other: int, token_s: tuple[str, str]) -> tuple[dict[str
 def test_two_services_are_loaded_at_the_same_time_and_two_releases_compared(
     site: Any, free_port: int
 ) -> None:
-    big = site(acceptance=BOTH, settings={"env": {"TOY_TOKEN_S": "0.05"}})
+    big = site(acceptance=BOTH, settings={"env": {"TOY_TOKEN_S": "0.15"}})
     big.up()
     small = site(
         acceptance=BOTH,
         bundle_name="pair",
-        services=two_small(free_port, spare_port(), ("0.01", "0.02")),
+        services=two_small(free_port, spare_port(), ("0.02", "0.03")),
     )
     small.bring()
     small.do("install", "--quiet")
-    ids = [one["release"] for one in small.json("releases")["releases"]]
-    small.do("rollback", ids[0], "--quiet")
+    uses = {one["use"]: one["release"] for one in small.json("releases")["releases"]}
+    ids = [uses["previous"], uses["current"]]
+    small.do("rollback", "--quiet")
     words = ("accept", "--ab", f"release={ids[0]},{ids[1]}", "--pairs", "2", "--quiet", "--apply")
     found = small.json(*words)
     assert [arm["release"] for arm in found["arms"]] == ids
