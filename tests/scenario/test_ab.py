@@ -142,7 +142,7 @@ def test_two_services_are_loaded_at_the_same_time_and_two_releases_compared(
     uses = {one["use"]: one["release"] for one in small.json("releases")["releases"]}
     ids = [uses["previous"], uses["current"]]
     small.do("rollback", "--quiet")
-    words = ("accept", "--ab", f"release={ids[0]},{ids[1]}", "--pairs", "2", "--quiet", "--apply")
+    words = ("accept", "--ab", f"release={ids[0]},{ids[1]}", "--pairs", "2", "--quiet")
     found = small.json(*words)
     assert [arm["release"] for arm in found["arms"]] == ids
     assert (found["keep"], found["primary"]) == ("B", "all@4 output_tokens_per_s")
@@ -155,9 +155,12 @@ def test_two_services_are_loaded_at_the_same_time_and_two_releases_compared(
     )
     # One user cannot be split over two services, and what only one arm has is not compared.
     assert {one["figure"].split()[0] for one in found["comparisons"]} == {"all@4"}
-    assert found["applied"] == {"release": ids[1], "new": True}
-    [used] = [one for one in small.json("releases")["releases"] if one["use"] == "current"]
-    assert (used["release"], used["changed"]) == (ids[1], None)
+    # A busy machine's runs may not be comparable; then nothing is applied.
+    sound = all(run["verdict"] != "NOT COMPARABLE" for run in found["runs"])
+    apply = ("accept", "--ab-record", found["record"], "--apply")
+    applied = small.json(*apply, code=0 if sound else 11)["applied"]
+    assert applied == ({"release": ids[1], "new": True} if sound else None)
+    small.do("install", ids[1], "--quiet")
     assert nothing_runs(small)
     assert "is no service" in small.do("accept", "--ab", "services=one,three", code=3)
     found = small.json("accept", "--ab", "services=one,one+two", "--pairs", "2", "--quiet")
