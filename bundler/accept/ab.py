@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from bundler.accept.statistics import quantile
-from bundler.domain.ab import PAIRS, ArmName, ArmRun, Comparison
+from bundler.domain.ab import PAIRS, ABRecord, ArmName, ArmRun, Comparison
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics
+from bundler.domain.verdict import Verdict
 
 # Below this a difference is not worth a change: identical pairs differ by as much on a quiet machine.
 MARGIN = 0.10
@@ -166,22 +167,68 @@ def conclude(
     return found.wins, True, f"keep {words[found.wins]}: {factor:.2f}x in {primary}. {found.said}"
 
 
+def concluded(record: ABRecord) -> ABRecord:
+    """The record with what its runs say, so that what is written in one need not be believed.
+
+    Raises:
+        ValueError: its runs are no pairs.
+    """
+    whole = len(record.runs) == 2 * record.pairs and not any(run.void for run in record.runs)
+    comparisons = compare(record.runs, record.margin) if whole else ()
+    words: dict[str, str] = {arm.name: arm.words for arm in record.arms}
+    keep, decided, said = conclude(record.runs, comparisons, record.primary, words)
+    return record.model_copy(
+        update={"comparisons": comparisons, "keep": keep, "decided": decided, "said": said}
+    )
+
+
+def why_not(record: ABRecord) -> tuple[str, Verdict | None]:
+    """Why a comparison gives nothing to put in use, and the verdict that stands in the way; empty when it does.
+
+    Stricter than which arm to keep: with a wrong answer on either side something is broken, and
+    figures of a run that is not comparable stand for nothing.
+    """
+    if record.keep is None:
+        return record.said, None
+    wrong = next((run for run in record.runs if run.wrong), None)
+    if wrong is not None:
+        return f"an arm answers wrong ({wrong.arm}: {wrong.wrong})", None
+    for verdict in (Verdict.NOT_COMPARABLE, Verdict.FAIL):
+        bad = [
+            run
+            for run in record.runs
+            if run.verdict is verdict and (verdict is not Verdict.FAIL or run.arm == record.keep)
+        ]
+        if bad:
+            of = f"{bad[0].arm}, pair {bad[0].pair}"
+            return f"{verdict.value} in {len(bad)} of {len(record.runs)} runs ({of})", verdict
+    return "", None
+
+
 def figures_of(record: AcceptanceRecord) -> dict[str, float]:
     """What a run is compared by: each service's figures at each level, and those of all services together.
 
     Services are measured one after another. `all` adds up their output rates, and takes the worst latency.
     """
-    found: dict[str, float] = {}
     levels: dict[int, list[LevelMetrics]] = {}
     for level in record.levels:
         levels.setdefault(level.concurrency, []).append(level)
+    found: dict[str, float] = {}
+    for users, several in levels.items():
+        found |= level_figures(users, several)
+    return found
+
+
+def level_figures(users: int, levels: Sequence[LevelMetrics]) -> dict[str, float]:
+    """Each service's figures at its own number of users, and `all` at so many in sum."""
+    found: dict[str, float] = {}
+    for level in levels:
         for name, value in _figures(level).items():
             found[f"{level.service}@{level.concurrency} {name}"] = value
-    for users, several in levels.items():
-        each = [_figures(level) for level in several]
-        for name in set.intersection(*(set(one) for one in each)):
-            values = [one[name] for one in each]
-            found[f"{ALL}@{users} {name}"] = sum(values) if name == PRIMARY else max(values)
+    each = [_figures(level) for level in levels]
+    for name in set.intersection(*(set(one) for one in each)) if each else ():
+        values = [one[name] for one in each]
+        found[f"{ALL}@{users} {name}"] = sum(values) if name == PRIMARY else max(values)
     return found
 
 

@@ -17,6 +17,7 @@ from bundler.domain.capacity import CapacityRecord, Trial
 from bundler.domain.facts import ServiceState
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.spec import Acceptance, Service, Slo
+from bundler.domain.variants import Changed
 from bundler.domain.verdict import Verdict, overall
 from bundler.ports import ChatClient, Clock, Progress
 
@@ -48,6 +49,7 @@ class Finder:
         search: where to begin and where to end.
         budget_s: seconds after which no more is measured; a level under way is cut off.
         keep: told of every state of the evidence, so that it can be written down.
+        changed: how the settings differ from those that were signed, and why.
     """
 
     state: ServiceState
@@ -61,6 +63,7 @@ class Finder:
     progress: Progress
     host: dict[str, str]
     keep: Callable[[CapacityRecord], None]
+    changed: Changed | None = None
     _trials: list[Trial] = field(default_factory=list)
     _began: str = ""
 
@@ -130,7 +133,10 @@ class Finder:
             edge=found.edge,
             reason=found.reason,
             trials=tuple(self._trials),
-            warnings=() if self.verified.signed else (UNSIGNED,),
+            warnings=(
+                *(() if self.verified.signed else (UNSIGNED,)),
+                *((self.changed.words,) if self.changed else ()),
+            ),
         )
 
 

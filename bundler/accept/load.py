@@ -77,6 +77,33 @@ class LevelRun:
     template_tokens: float | None = None
 
 
+class Meeting:
+    """Levels of several services that are measured at the same time; all on one event loop."""
+
+    def __init__(self, levels: int) -> None:
+        self._levels = levels
+        self._warm, self._done = 0, 0
+        self._begin, self._end = asyncio.Event(), asyncio.Event()
+
+    async def begin(self) -> None:
+        """Wait until every level has warmed up."""
+        self._warm += 1
+        if self._warm == self._levels:
+            self._begin.set()
+        await self._begin.wait()
+
+    def end(self) -> None:
+        """One level has been measured."""
+        self._done += 1
+        if self._done == self._levels:
+            self._end.set()
+
+    def until_all_are_done(self) -> Iterator[None]:
+        """More to send, as long as another level is still being measured."""
+        while not self._end.is_set():
+            yield None
+
+
 @dataclass
 class _Loop:
     """The state that the workers of one level share; all run on one event loop."""
@@ -93,6 +120,7 @@ class _Loop:
     timed_out_in_a_row: int = 0
     last_error: str = ""
     sent: int = 0
+    shown: bool = True
 
     @property
     def seed(self) -> str:
@@ -118,9 +146,10 @@ class _Loop:
         """Send one request and measure it."""
         sample = await measure(self.session, request, self.clock, began, due)
         self._note(sample)
-        self.task.advance(1)
-        if self.view is not None:
-            self.view.answered(sample)
+        if self.shown:
+            self.task.advance(1)
+            if self.view is not None:
+                self.view.answered(sample)
         return sample
 
     def _note(self, sample: RequestSample) -> None:
@@ -147,13 +176,20 @@ class _Loop:
 
 
 async def run_level(
-    *, session: ChatSession, level: Level, clock: Clock, progress: Progress
+    *,
+    session: ChatSession,
+    level: Level,
+    clock: Clock,
+    progress: Progress,
+    meeting: Meeting | None = None,
 ) -> LevelRun:
     """Warm up, then measure the level's requests with `concurrency` of them in flight.
 
     When two waves of requests failed in a row the rest is not sent and counts as failed: an engine that
     hangs would otherwise hold the run for hours and give the same verdict. Before the first answer two
     time-outs are enough, and after a level that failed as a whole one failure is.
+
+    With a `meeting` it begins when the others do, and its users go on until the others are done too.
 
     Raises:
         asyncio.CancelledError: the run was interrupted; no request is left behind.
@@ -164,7 +200,16 @@ async def run_level(
         view = progress if isinstance(progress, LoadView) else None
         loop = _Loop(session, level, clock, task, view)
         stagger_s = await _warm_up(loop)
-        return await _measured(loop, stagger_s)
+        if meeting is not None:
+            await meeting.begin()
+        run = await _measured(loop, stagger_s)
+        if meeting is not None:
+            meeting.end()
+            loop.shown = False
+            if not loop.gone:
+                more, began = meeting.until_all_are_done(), clock.monotonic()
+                await _workers(loop, more, level.concurrency, began, 0.0, think=True)
+        return run
 
 
 async def _warm_up(loop: _Loop) -> float:

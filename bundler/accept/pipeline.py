@@ -19,8 +19,9 @@ from bundler.domain.correctness import CorrectnessResult
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, RequestSample, ServiceState
 from bundler.domain.manifest import ShippedModel, VerifiedManifest
 from bundler.domain.profile import Profile
-from bundler.domain.spec import Service
+from bundler.domain.spec import Acceptance, Service
 from bundler.domain.telemetry import Telemetry
+from bundler.domain.variants import Changed
 from bundler.domain.verdict import Gate, overall
 from bundler.instruments import LoadView
 from bundler.ports import ChatClient, Clock, Progress
@@ -40,6 +41,9 @@ def accept(
     watch: Watch | None = None,
     profiles: Sequence[Profile] = (),
     services: Sequence[Service] | None = None,
+    changed: Changed | None = None,
+    plan: Acceptance | None = None,
+    users: Sequence[int] | None = None,
 ) -> AcceptanceRecord:
     """Measure running services by the bundle's own plan, and judge.
 
@@ -57,8 +61,12 @@ def accept(
         watch: looks at GPUs, processes and the engines' metrics meanwhile; nobody looks without.
         profiles: known figures to compare with.
         services: as they were started; those of the manifest when None.
+        changed: how they differ from those that were signed, and why.
+        plan: in place of the bundle's own.
+        users: in place of the plan's numbers of users; none: answers are asked for, and nothing is measured.
     """
     manifest = verified.manifest
+    plan = plan or manifest.acceptance
     began = clock.now()
     salt = f"{began}/{clock.monotonic()}"
     levels: list[LevelMetrics] = []
@@ -72,15 +80,13 @@ def accept(
             if probing is not None and state.service in named:
                 progress.note(f"{state.service}: asking whether its answers are right")
                 service = named[state.service]
-                probed += probe_service(
-                    probing, state.url, service, manifest.acceptance, salt, sampler.span
-                )
+                probed += probe_service(probing, state.url, service, plan, salt, sampler.span)
             failed = False
-            for concurrency in dict.fromkeys(manifest.acceptance.concurrency):
-                level = Level(state.service, concurrency, manifest.acceptance, salt, failed)
+            for concurrency in dict.fromkeys(plan.concurrency if users is None else users):
+                level = Level(state.service, concurrency, plan, salt, failed)
                 with sampler.span(state.service, f"x{concurrency}"):
                     run = asyncio.run(one_level(state.url, level, chat, clock, progress))
-                levels.append(level_metrics(state.service, concurrency, run, manifest.acceptance))
+                levels.append(level_metrics(state.service, concurrency, run, plan))
                 samples[sample_key(state.service, concurrency)] = run.samples
                 failed = not levels[-1].succeeded
                 progress.note(_line(levels[-1]))
@@ -102,14 +108,15 @@ def accept(
     known = {key: one.checks for key, one in ranged.items()}
     telemetry = sampler.telemetry()
     gates = {
-        key: (*level_gates(manifest.acceptance, level, samples[key]), *_gpu_gates(level, telemetry))
+        key: (*level_gates(plan, level, samples[key]), *_gpu_gates(level, telemetry))
         for level in levels
         for key in [sample_key(level.service, level.concurrency)]
     }
-    checks, warnings = judge(manifest.acceptance, levels, samples, known, gates)
+    checks, warnings = judge(plan, levels, samples, known, gates)
     right, doubts = judge_correctness(probed)
     checks = (*judge_kernels(asked, states), *right, *checks)
     warnings = (*doubts, *warnings, *(line for one in ranged.values() for line in one.warnings))
+    said = (changed.words,) if changed is not None else ()
     return AcceptanceRecord(
         bundle_id=verified.bundle_id,
         manifest_sha256=verified.digest,
@@ -120,7 +127,7 @@ def accept(
         engine_version=manifest.engine.version,
         models=tuple(_model(model) for model in manifest.models),
         host=host,
-        plan=manifest.acceptance,
+        plan=plan,
         services=states,
         began=began,
         ended=clock.now(),
@@ -129,11 +136,12 @@ def accept(
         gates=tuple(gate for several in gates.values() for gate in several),
         checks=checks,
         verdict=overall(checks),
-        warnings=warnings if verified.signed else (UNSIGNED, *warnings),
+        warnings=(*(() if verified.signed else (UNSIGNED,)), *said, *warnings),
         correctness=tuple(probed),
         telemetry=telemetry,
         fingerprints=prints,
         comparisons=tuple(found for one in ranged.values() for found in one.comparisons),
+        changed=changed,
     )
 
 

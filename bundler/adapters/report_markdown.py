@@ -79,6 +79,12 @@ def _lines(record: AcceptanceRecord) -> Iterator[str]:
         yield "**서명되지 않은 번들입니다. 운영 반입 승인 근거로 쓰지 마십시오.**"
         yield ""
     yield f"- 번들: `{record.bundle_id}` (manifest SHA-256 `{record.manifest_sha256}`)"
+    if record.changed is not None:
+        yield f"- **서명된 번들과 설정이 다름**: {_plain(record.changed.settings)}"
+        yield from (
+            f"- 설정 변경 근거: A/B 비교 기록 `{step.record_sha256}` ({_plain(step.record)}), 적용(UTC) {step.applied}"
+            for step in record.changed.steps
+        )
     yield f"- 서명 키: `{record.key_id or '없음'}`"
     yield f"- 엔진: {_plain(f'{record.engine_name} {record.engine_version}')}"
     yield f"- 모델: {_plain(', '.join(record.models))}"

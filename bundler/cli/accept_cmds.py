@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from bundler import wiring
-from bundler.cli import capacity, comparing, question_view
+from bundler.cli import applying, capacity, question_view
 from bundler.cli.auditing import recorded
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.judging import EXIT, LAST, RECORD, STYLE, as_json, show
@@ -17,7 +17,7 @@ from bundler.cli.measuring import measure
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
 from bundler.cli.rehearsing import rehearsable
 from bundler.domain.ab import PAIRS
-from bundler.errors import EXIT_INCONCLUSIVE, EXIT_OK, StateError
+from bundler.errors import StateError
 
 
 def accept(
@@ -56,13 +56,31 @@ def accept(
         typer.Option(
             "--ab",
             metavar="KEY=A,B",
-            help="Compare two settings (kernel=deepgemm,triton): starts the engine anew for each run.",
+            help="Compare two settings (kernel=deepgemm,triton), or two releases (release=ID,ID): starts"
+            " the engine anew for each run.",
             show_default=False,
         ),
     ] = None,
     pairs: Annotated[
         int, typer.Option("--pairs", min=2, max=20, help="--ab: runs of each setting.")
     ] = PAIRS,
+    apply: Annotated[
+        bool,
+        typer.Option(
+            "--apply",
+            help="--ab: put the better one in use, as a release of its own (see rollback).",
+        ),
+    ] = False,
+    ab_record: Annotated[
+        Path | None,
+        typer.Option(
+            "--ab-record",
+            metavar="AB.JSON",
+            help="A comparison that was made before: show it, and --apply what it found.",
+            show_default=False,
+            readable=False,
+        ),
+    ] = None,
     start_timeout: Annotated[
         float,
         typer.Option("--start-timeout", min=1, help="--ab: seconds until a service is healthy."),
@@ -73,7 +91,7 @@ def accept(
     """Measure the running services at the bundle's concurrency levels and judge them.
 
     With --find-max: search the highest number of users at once that the plan's SLO stands.
-    With --ab: start, measure and stop two settings in turns, and say which one to keep.
+    With --ab: start, measure and stop two settings in turns, and say which one to keep; --apply keeps it.
 
     Exit code 0: PASS, 10: FAIL, 11: INCONCLUSIVE or NOT COMPARABLE.
     """
@@ -81,41 +99,28 @@ def accept(
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_imported
 
-    if attainment is not None and not 0 < attainment < 1:
-        raise typer.BadParameter(f"--attainment {attainment:g}: between 0 and 1, such as 0.95")
-    limits = (ttft_ms, tpot_ms, attainment)
-    if not find_max and any(limit is not None for limit in limits):
-        raise typer.BadParameter("limits belong to --find-max; the plan is the bundle's")
+    if sum(map(bool, (find_max, ab, ab_record))) > 1:
+        raise typer.BadParameter("--find-max, --ab and --ab-record are different runs")
+    if apply and not (ab or ab_record):
+        raise typer.BadParameter("--apply belongs to --ab and --ab-record")
     if service and not (find_max or ab):
         raise typer.BadParameter("--service belongs to --find-max and --ab")
-    if find_max and ab:
-        raise typer.BadParameter("--find-max and --ab are two different runs")
+    limits = (ttft_ms, tpot_ms, attainment)
+    _check_limits(limits, search=find_max)
     wish = capacity.wanted(service, lowest, highest, budget, limits)
     place = Root(root_folder(root))
-    folder, release = current_release(place)
+    _, release = current_release(place)
     verified = open_imported(place, release.bundle_id, wiring.gate())
     shown = progress(quiet=quiet or json)
-    if ab:
-        comparer = comparing.Comparer(
-            place=place,
-            folder=folder,
-            record=release,
-            verified=verified,
-            arms=comparing.parse_arms(ab),
-            shown=shown,
-            timeout_s=start_timeout,
-            pairs=pairs,
-            only=service,
-        )
-        with recorded(place, f"accept --ab {ab}"[:40], changes=False) as action:
-            action.about(verified)
-            compared, path = comparer.run()
-            action.detail = f"{compared.said}; {path.relative_to(place.path)}"
-        if json:
-            show_json({"record": str(path), **compared.model_dump(mode="json")})
+    if ab or ab_record:
+        side = applying.Chosen(place, release, verified, apply=apply, json=json)
+        if ab_record:
+            code = applying.kept(side, ab_record)
         else:
-            comparing.show_comparison(compared, path)
-        raise typer.Exit(EXIT_OK if compared.decided else EXIT_INCONCLUSIVE)
+            code = applying.compared(
+                side, ab or "", shown, timeout_s=start_timeout, pairs=pairs, only=service
+            )
+        raise typer.Exit(code)
     if find_max:
         with recorded(place, "accept --find-max", changes=False) as action:
             action.about(verified)
@@ -135,6 +140,14 @@ def accept(
     else:
         show(record, path)
     raise typer.Exit(EXIT[record.verdict])
+
+
+def _check_limits(limits: tuple[float | None, float | None, float | None], *, search: bool) -> None:
+    attainment = limits[2]
+    if attainment is not None and not 0 < attainment < 1:
+        raise typer.BadParameter(f"--attainment {attainment:g}: between 0 and 1, such as 0.95")
+    if not search and any(limit is not None for limit in limits):
+        raise typer.BadParameter("limits belong to --find-max; the plan is the bundle's")
 
 
 def report(

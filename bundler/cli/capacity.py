@@ -102,6 +102,7 @@ def find_max(
     """
     from bundler.accept.capacity import Finder, search_plan
     from bundler.accept.search import Search
+    from bundler.deploy.variants import changed_of
     from bundler.format.codec import to_bytes
 
     service = _service(release, what.service)
@@ -125,6 +126,7 @@ def find_max(
         progress=shown,
         host=wiring.host().facts(),
         keep=keep,
+        changed=changed_of(release, verified.manifest.services),
     ).run()
     return record, path
 

@@ -1,7 +1,8 @@
-"""`accept --ab`: the same release measured with two settings, started anew for each run."""
+"""`accept --ab`: two settings, or two releases, measured in turns and started anew for each run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,16 +12,18 @@ from bundler.cli.console import say, table
 from bundler.cli.measuring import measured
 from bundler.domain.ab import ABRecord, Arm, ArmName, ArmRun
 from bundler.domain.correctness import Outcome
-from bundler.domain.verdict import Verdict
+from bundler.domain.verdict import Verdict, overall
 from bundler.errors import EngineError, SpecError, StateError
 
 if TYPE_CHECKING:
     from bundler.deploy.root import Root
-    from bundler.domain.facts import ReleaseRecord
+    from bundler.domain.facts import AcceptanceRecord, LevelMetrics, ReleaseRecord, ServiceState
     from bundler.domain.manifest import VerifiedManifest
+    from bundler.domain.verdict import Check
     from bundler.ports import Progress
 
 AB_RECORD = "ab.json"
+RELEASE = "release"
 
 
 def parse_arms(text: str) -> tuple[Arm, Arm]:
@@ -30,16 +33,25 @@ def parse_arms(text: str) -> tuple[Arm, Arm]:
         SpecError: it is not of that form, or both are the same.
     """
     key, equals, values = text.partition("=")
-    found = values.split(",")
+    found = [value.strip() for value in values.split(",")]
     if not equals or not key or len(found) != 2 or found[0] == found[1]:
         raise SpecError(
             f"--ab {text}: wants KEY=A,B with two different values",
             hint="For instance: --ab kernel=deepgemm,triton",
         )
     return (
-        Arm(name="A", changes={key: found[0].strip()}),
-        Arm(name="B", changes={key: found[1].strip()}),
+        Arm(name="A", changes={key: found[0]}),
+        Arm(name="B", changes={key: found[1]}),
     )
+
+
+@dataclass(frozen=True)
+class Side:
+    """What an arm starts: a release as it is started, where its files are, and the bundle that vouches for it."""
+
+    folder: Path
+    release: ReleaseRecord
+    verified: VerifiedManifest
 
 
 @dataclass
@@ -47,7 +59,6 @@ class Comparer:
     """Runs both arms in turns. What was measured is on the disk after each run."""
 
     place: Root
-    folder: Path
     record: ReleaseRecord
     verified: VerifiedManifest
     arms: tuple[Arm, Arm]
@@ -57,22 +68,23 @@ class Comparer:
     only: str | None = None
     _runs: list[ArmRun] = field(default_factory=list)
     _began: str = ""
+    _users: tuple[int, ...] | None = None
 
     def run(self) -> tuple[ABRecord, Path]:
         """Start, measure and stop each arm so many times; gives the comparison and where it lies.
 
         Raises:
             SpecError: an arm cannot be run.
-            StateError: services run already.
+            StateError: services run already, or a release is not here.
+            TrustError: a release may not be used here.
             SpaceError, FileAccessError: the record cannot be written.
         """
         from bundler.accept.ab import order
-        from bundler.deploy.variants import variant
 
-        engine = wiring.ENGINES[self.record.engine_name]()
-        releases = {
-            arm.name: variant(self.record, arm.changes, engine, self.only) for arm in self.arms
-        }
+        sides = {arm.name: self._side(arm) for arm in self.arms}
+        first, second = (_told(arm, sides[arm.name]) for arm in self.arms)
+        self.arms = (first, second)
+        self._users = self._together(tuple(sides.values()))
         launcher = wiring.launcher(self.place, self.shown)
         if running := [state.service for state in launcher.living()]:
             raise StateError(
@@ -84,34 +96,75 @@ class Comparer:
         words = {arm.name: arm.words for arm in self.arms}
         for name, pair in order(self.pairs):
             self.shown.note(f"{words[name]} (pair {pair} of {self.pairs})")
-            self._runs.append(self._one(releases[name], name, pair))
+            self._runs.append(self._one(sides[name], name, pair))
             path = self._write()
             if self._runs[-1].void:
                 break
         return self._concluded(), path
 
-    def _one(self, release: ReleaseRecord, name: ArmName, pair: int) -> ArmRun:
-        from bundler.accept.ab import figures_of
+    def _side(self, arm: Arm) -> Side:
+        from bundler.deploy.variants import variant
+
+        if RELEASE in arm.changes:
+            return self._installed(arm.changes[RELEASE])
+        engine = wiring.ENGINES[self.record.engine_name]()
+        made = variant(self.record, arm.changes, engine, self.only)
+        return Side(self.place.release(made.bundle_id), made, self.verified)
+
+    def _installed(self, wanted: str) -> Side:
+        from bundler.deploy.releases import check_not_moved, pick_release
+        from bundler.deploy.trustroot import open_for_return
+
+        if self.only is not None:
+            raise SpecError(
+                "--service changes one service's settings, and releases are compared as a whole",
+                hint="Leave --service out.",
+            )
+        found = pick_release(self.place, wanted)
+        if found.record is None:
+            raise StateError(
+                f"{found.name}: is not wholly installed",
+                hint=f"Run: airbundle install {found.bundle_id} --root ROOT",
+            )
+        check_not_moved(self.place, found.record)
+        if not found.record.services:
+            raise StateError(
+                f"{found.name}: holds an engine and no model, so that nothing is measured"
+            )
+        verified = open_for_return(self.place, found.bundle_id, wiring.gate())
+        return Side(self.place.release(found.bundle_id), found.record, verified)
+
+    def _together(self, sides: Sequence[Side]) -> tuple[int, ...] | None:
+        """Users in sum at each level when services are loaded at the same time; None: one after another."""
+        from bundler.accept.together import levels_for
+        from bundler.deploy.variants import SERVICES
+
+        if not any({RELEASE, SERVICES} & set(arm.changes) for arm in self.arms):
+            return None
+        most = max(len(side.release.services) for side in sides)
+        return levels_for(self.verified.manifest.acceptance, most) if most > 1 else None
+
+    def _one(self, side: Side, name: ArmName, pair: int) -> ArmRun:
         from bundler.accept.kernels import judge_kernels
 
         launcher = wiring.launcher(self.place, self.shown)
         try:
-            states = tuple(launcher.start(self.folder, release, timeout_s=self.timeout_s))
+            states = tuple(launcher.start(side.folder, side.release, timeout_s=self.timeout_s))
         except EngineError as error:
             return ArmRun(arm=name, pair=pair, figures={}, void=f"does not start: {error}"[:500])
         try:
-            record = measured(self.place, release, self.verified, states, self.shown)
+            record, levels, figures, checks = self._measured(side, states)
         finally:
             for state in states:
                 launcher.stop(state)
         void = [
             f"{check.service}: {check.what}, runs {check.measured}"
-            for check in judge_kernels(release.services, states)
+            for check in judge_kernels(side.release.services, states)
             if check.verdict is Verdict.FAIL
         ]
         void += [
             f"{one.service}: no request at {one.concurrency} users was answered"
-            for one in record.levels
+            for one in levels
             if not one.succeeded
         ]
         wrong = [
@@ -122,34 +175,53 @@ class Comparer:
         return ArmRun(
             arm=name,
             pair=pair,
-            figures=figures_of(record),
+            figures=figures,
             running={state.service: state.running for state in states if state.running},
-            verdict=record.verdict,
+            verdict=overall(checks),
             wrong=wrong[0] if wrong else "",
             void=void[0] if void else "",
         )
 
-    def _concluded(self) -> ABRecord:
-        from bundler.accept.ab import ALL, MARGIN, PRIMARY, compare, conclude
+    def _measured(
+        self, side: Side, states: tuple[ServiceState, ...]
+    ) -> tuple[AcceptanceRecord, tuple[LevelMetrics, ...], dict[str, float], tuple[Check, ...]]:
+        """One run by the plan of the release in use, whichever bundle runs: both must do the same work."""
+        from bundler.accept.ab import figures_of
+        from bundler.accept.together import measure_together
 
-        whole = len(self._runs) == 2 * self.pairs and not any(run.void for run in self._runs)
-        comparisons = compare(self._runs) if whole else ()
-        primary = f"{ALL}@{max(self.verified.manifest.acceptance.concurrency)} {PRIMARY}"
-        words: dict[str, str] = {arm.name: arm.words for arm in self.arms}
-        keep, decided, said = conclude(self._runs, comparisons, primary, words)
-        return ABRecord(
-            bundle_id=self.verified.bundle_id,
-            manifest_sha256=self.verified.digest,
-            arms=self.arms,
-            began=self._began,
-            ended=wiring.clock().now(),
-            margin=MARGIN,
-            primary=primary,
-            runs=tuple(self._runs),
-            comparisons=comparisons,
-            keep=keep,
-            decided=decided,
-            said=said,
+        plan, users = self.verified.manifest.acceptance, self._users
+        record = measured(
+            self.place, side.release, side.verified, states, self.shown,
+            plan=plan, users=None if users is None else (),
+        )  # fmt: skip
+        if users is None:
+            return record, record.levels, figures_of(record), record.checks
+        chat, clock = wiring.chat(self.place), wiring.clock()
+        found = measure_together(states, plan, users, chat, clock, self.shown)
+        return record, found.levels, found.figures, (*record.checks, *found.checks)
+
+    def _concluded(self) -> ABRecord:
+        from bundler.accept.ab import ALL, MARGIN, PRIMARY, concluded
+
+        most = max(self._users or self.verified.manifest.acceptance.concurrency)
+        return concluded(
+            ABRecord(
+                bundle_id=self.verified.bundle_id,
+                manifest_sha256=self.verified.digest,
+                release=self.record.release_id,
+                service=self.only,
+                pairs=self.pairs,
+                arms=self.arms,
+                began=self._began,
+                ended=wiring.clock().now(),
+                margin=MARGIN,
+                primary=f"{ALL}@{most} {PRIMARY}",
+                runs=tuple(self._runs),
+                comparisons=(),
+                keep=None,
+                decided=False,
+                said="",
+            )
         )
 
     def _write(self) -> Path:
@@ -158,6 +230,12 @@ class Comparer:
         path = self.place.acceptance / f"{self._began.replace(':', '')}-ab" / AB_RECORD
         self.place.write(path, to_bytes(self._concluded()))
         return path
+
+
+def _told(arm: Arm, side: Side) -> Arm:
+    """The arm with what it starts."""
+    names = {"release": side.release.release_id, "manifest_sha256": side.verified.digest}
+    return arm.model_copy(update=names)
 
 
 def show_comparison(record: ABRecord, path: Path) -> None:

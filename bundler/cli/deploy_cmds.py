@@ -8,6 +8,7 @@ import typer
 
 from bundler import wiring
 from bundler.cli.auditing import recorded
+from bundler.cli.changed import say_changed
 from bundler.cli.completing import bundles
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.options import (
@@ -104,6 +105,8 @@ def start(
         action.about(open_imported(place, record.bundle_id, wiring.gate()))
         states = launcher.start(folder, record, timeout_s=timeout)
         action.detail = ", ".join(state.service for state in states)
+        if record.variant is not None:
+            action.detail += f" ({record.release_id})"
     if json:
         show_json([state.model_dump(mode="json") for state in states])
         return
@@ -111,6 +114,7 @@ def start(
         say(f"{state.service}: ready after {state.ready_after_s} s at {state.url}", "bold green")
         if place.api_key(state.port).is_file():
             say(f"{state.service}: its clients need the API key in {place.api_key(state.port)}")
+    say_changed(place, record)
     for one in observe(launcher, record):
         say(f"{one.state.service}: {one.running.words()}")
         for mismatch in one.mismatches:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bundler import wiring
+from bundler.cli.changed import changed_json, say_changed
 from bundler.cli.completing import services
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
@@ -23,15 +24,17 @@ if TYPE_CHECKING:
 def status(root: RootOption = None, json: JsonOption = False) -> None:
     """Show imported bundles, releases and running services."""
     from bundler.deploy.importing import missing_volumes
-    from bundler.deploy.releases import read_release
+    from bundler.deploy.releases import linked_release, read_release
     from bundler.deploy.root import Root
     from bundler.deploy.trustroot import open_record
+    from bundler.domain.variants import bundle_of
 
     place = Root(root_folder(root))
     if not place.path.is_dir():
         raise StateError(f"{place.path}: no such folder", hint="Nothing was imported there yet.")
     launcher = wiring.launcher(place, progress(quiet=True))
-    current = place.current.resolve().name if place.current.is_symlink() else ""
+    linked = linked_release(place.current) or ""
+    current, in_use = bundle_of(linked), read_release(place.release(linked)) if linked else None
     bundles: list[dict[str, Any]] = []
     for folder in place.bundles():
         verified = open_record(place, folder.name, wiring.gate())
@@ -45,12 +48,14 @@ def status(root: RootOption = None, json: JsonOption = False) -> None:
                 "missing_volumes": list(missing_volumes(place, verified)),
                 "installed": installed,
                 "current": installed and folder.name == current,
+                "changed": changed_json(place, in_use) if folder.name == current else None,
             }
         )
     services = [
         {
             "service": state.service,
             "bundle_id": state.bundle_id,
+            "release": state.release_id,
             "pid": state.pid,
             "url": state.url,
             "state": _service_state(launcher.alive(state), state),
@@ -70,7 +75,11 @@ def status(root: RootOption = None, json: JsonOption = False) -> None:
                 f"{len(b['missing_volumes'])} volume(s) missing"
                 if b["missing_volumes"]
                 else "complete",
-                "current" if b["current"] else "installed" if b["installed"] else "-",
+                ("current, other settings" if b["changed"] else "current")
+                if b["current"]
+                else "installed"
+                if b["installed"]
+                else "-",
                 str(b["refused"]) or "-",
             ]
             for b in bundles
@@ -81,6 +90,8 @@ def status(root: RootOption = None, json: JsonOption = False) -> None:
         ["name", "state", "#pid", "address"],
         [[str(s["service"]), str(s["state"]), str(s["pid"]), str(s["url"])] for s in services],
     )
+    if in_use is not None:
+        say_changed(place, in_use)
 
 
 def _refused(root: Root, verified: VerifiedManifest) -> str:
@@ -184,6 +195,8 @@ def kernels(
         table(one.state.service, ["what", "asked for", "runs", "said by"], one.rows())
         for mismatch in one.mismatches:
             say(f"FAIL {one.state.service}: {mismatch.words()}", "bold red")
+    if not json:
+        say_changed(place, release)
     if any(one.mismatches for one in seen):
         raise typer.Exit(EXIT_FAIL)
 

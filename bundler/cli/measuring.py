@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bundler.domain.facts import AcceptanceRecord, ReleaseRecord, ServiceState
     from bundler.domain.manifest import Manifest, VerifiedManifest
     from bundler.domain.profile import Profile
+    from bundler.domain.spec import Acceptance
     from bundler.ports import Progress
 
 
@@ -51,14 +52,17 @@ def measured(
     states: tuple[ServiceState, ...],
     shown: Progress,
     profiles: Sequence[Profile] = (),
+    plan: Acceptance | None = None,
+    users: Sequence[int] | None = None,
 ) -> AcceptanceRecord:
-    """Measure services that run, and judge.
+    """Measure services that run, and judge; by another plan and other numbers of users when given.
 
     Raises:
         FormatError: a golden record is none.
         FileAccessError: the root cannot be written, so that no receipt could be kept.
     """
     from bundler.accept.pipeline import accept as run_acceptance
+    from bundler.deploy.variants import changed_of
 
     probing = probing_of(place, verified.manifest)
     # Before minutes of measuring, not after: can the receipt be written?
@@ -74,6 +78,9 @@ def measured(
         watch=wiring.watch(release.engine_name, probing.chat),
         profiles=profiles,
         services=release.services,
+        changed=changed_of(release, verified.manifest.services),
+        plan=plan,
+        users=users,
     )
 
 

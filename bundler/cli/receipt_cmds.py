@@ -152,11 +152,23 @@ def _show(made: Receipt, key_id: str) -> None:
     if not made.decisions:
         say("approved by nobody whose key is known here", "yellow")
     say(f"installed {made.installed.installed}, {made.installed.files} files as the bundle says")
+    if (changed := made.installed.changed) is not None:
+        what = ", ".join(
+            f"{one.service} {one.setting}={_value(one.now)} (signed: {_value(one.signed)})"
+            for one in changed.settings
+        )
+        say(f"settings differ from those that were signed: {what}", "yellow")
+        records = ", ".join(changed.ab_records_sha256)
+        say(f"applied {changed.applied}, measured by the A/B with SHA-256 {records}", "yellow")
     say(
         f"measured {made.measured.began}: {made.measured.verdict.value}",
         STYLE[made.measured.verdict],
     )
     say(f"signed by key {key_id}", "bold green")
+
+
+def _value(value: str | None) -> str:
+    return "(left out)" if value is None else value or "(none)"
 
 
 def register(root: typer.Typer) -> None:

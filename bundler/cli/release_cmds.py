@@ -10,6 +10,7 @@ import typer
 from bundler import wiring
 from bundler.cli import completing
 from bundler.cli.auditing import recorded
+from bundler.cli.changed import changed_json, say_changed
 from bundler.cli.console import progress, say, show_json, table
 from bundler.cli.judging import EXIT, STYLE, as_json, show
 from bundler.cli.measuring import known_profiles, measure
@@ -37,26 +38,29 @@ def releases(root: RootOption = None, json: JsonOption = False) -> None:
     from bundler.deploy.releases import releases as all_releases
     from bundler.deploy.releases import space_of
     from bundler.deploy.root import Root
+    from bundler.deploy.switching import ways_on
 
     place = Root(root_folder(root))
     if not place.path.is_dir():
         raise StateError(f"{place.path}: no such folder", hint="Nothing was imported there yet.")
     running: dict[str, list[str]] = {}
     for state in wiring.launcher(place, progress(quiet=True)).living():
-        running.setdefault(state.bundle_id, []).append(state.service)
+        running.setdefault(state.release_id, []).append(state.service)
     found: list[dict[str, Any]] = []
     for one in all_releases(place):
         own, shared = space_of(place, one.folder)
         record = one.record
         found.append(
             {
+                "release": one.name,
                 "bundle_id": one.bundle_id,
                 "installed": record.installed if record else None,
                 "engine": f"{record.engine_name} {record.engine_version}" if record else None,
                 "use": one.use or None,
                 "own_bytes": own,
                 "shared_bytes": shared,
-                "running": running.get(one.bundle_id, []),
+                "running": running.get(one.name, []),
+                "changed": changed_json(place, record),
             }
         )
     unfinished = _unfinished(place)
@@ -68,7 +72,7 @@ def releases(root: RootOption = None, json: JsonOption = False) -> None:
         ["id", "engine", "installed", "use", "#own", "#shared with the store", "runs"],
         [
             [
-                str(one["bundle_id"]),
+                str(one["release"]),
                 str(one["engine"] or "-"),
                 str(one["installed"] or "HALF INSTALLED"),
                 str(one["use"] or "-"),
@@ -79,12 +83,11 @@ def releases(root: RootOption = None, json: JsonOption = False) -> None:
             for one in found
         ],
     )
+    for one in all_releases(place):
+        if one.record is not None:
+            say_changed(place, one.record)
     if unfinished:
-        say(
-            f"the upgrade to {unfinished} was interrupted: `airbundle rollback` ends it,"
-            f" `airbundle upgrade {unfinished}` goes on with it",
-            "yellow",
-        )
+        say(f"the change to {unfinished} was interrupted: {ways_on(unfinished)}", "yellow")
 
 
 def _unfinished(place: Root) -> str | None:
@@ -98,7 +101,7 @@ def rollback(
     bundle: Annotated[
         str | None,
         typer.Argument(
-            help="Bundle id; the release before when left out.",
+            help="Id of a release; the one before when left out.",
             show_default=False,
             autocompletion=completing.releases,
         ),

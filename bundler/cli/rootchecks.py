@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bundler import wiring
 from bundler.cli.auditing import recorded
+from bundler.cli.changed import changed_json, say_changed
 from bundler.cli.console import progress, say, show_json
 from bundler.domain.sizes import human
 from bundler.errors import StateError
@@ -52,7 +53,9 @@ def verify_installed(place: Path, bundle: str | None, *, json: bool, quiet: bool
         show_json(
             {
                 "ok": True,
-                "bundle_id": found.bundle_id,
+                "bundle_id": record.bundle_id,
+                "release": record.release_id,
+                "changed": changed_json(root, record),
                 "files": found.files,
                 "bytes": found.bytes,
             }
@@ -62,3 +65,4 @@ def verify_installed(place: Path, bundle: str | None, *, json: bool, quiet: bool
         f"OK: release {found.bundle_id}, {found.files} files, {human(found.bytes)} as the bundle says",
         "bold green",
     )
+    say_changed(root, record)

@@ -10,6 +10,7 @@ import typer
 
 from bundler import wiring
 from bundler.cli.auditing import recorded
+from bundler.cli.changed import changed_json, say_changed
 from bundler.cli.completing import services
 from bundler.cli.console import progress, say, show_json
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
@@ -56,7 +57,7 @@ def run(
     folder, record = current_release(place)
     launcher = wiring.launcher(place, progress(quiet=True))
     with recorded(place, "run", changes=False) as action:
-        action.detail = service
+        action.detail = f"{service} ({record.release_id})" if record.variant else service
         # What was revoked since it was installed does not start again.
         action.about(open_imported(place, record.bundle_id, wiring.gate()))
     seat = None
@@ -124,11 +125,13 @@ def export(
     for path, text in made.files.items():
         place.write(path, text.encode())
     if json:
-        show_json({"format": form, "files": list(map(str, made.files))})
+        changed = changed_json(place, record)
+        show_json({"format": form, "files": list(map(str, made.files)), "changed": changed})
         return
     for path in made.files:
         say(str(path))
     say(made.then)
+    say_changed(place, record)
 
 
 def serve(

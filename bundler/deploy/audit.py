@@ -86,7 +86,7 @@ class AuditLog:
                 of=of,
                 bundle_id=verified.bundle_id if verified else None,
                 manifest_sha256=verified.digest if verified else None,
-                detail=shown(action.detail)[:_LONGEST_DETAIL],
+                detail=shown(action.detail, _LONGEST_DETAIL - len("...")),
                 tool=version("airbundle"),
                 previous=head.sha256,
             )

@@ -55,10 +55,14 @@ def ansible(root: Root, record: ReleaseRecord, out: Path) -> Export:
     _refuse_nodes(record, "ansible")
     made = playbook_files(root.path, record.bundle_id)
     files = {out / name: text for name, text in made.items()}
+    alone = (
+        f" It installs {record.bundle_id} as it was signed: the settings of {record.release_id} are of this"
+        " host, where they were measured."
+    )
     return Export(
         _but_what_is_filled_in(files, lambda path: path.name != "airbundle.yml"),
         f"Fill in airbundle.vars.yml and inventory.ini in {out}, then there:"
-        " ansible-playbook -i inventory.ini airbundle.yml",
+        " ansible-playbook -i inventory.ini airbundle.yml" + (alone if record.variant else ""),
     )
 
 

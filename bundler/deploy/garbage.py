@@ -15,12 +15,13 @@ from typing import Literal
 
 from bundler.deploy.diskuse import Freed
 from bundler.deploy.launch import Launcher
-from bundler.deploy.releases import read_release, releases
+from bundler.deploy.releases import Release, read_release, releases
 from bundler.deploy.removing import remove_tree
-from bundler.deploy.root import Root
+from bundler.deploy.root import VARIANT_FILE, Root
 from bundler.deploy.switching import waits_for_its_place
 from bundler.deploy.trustroot import Gate, open_record
 from bundler.errors import disk_errors
+from bundler.format import layout
 from bundler.format.atomic import left_behind
 from bundler.format.blocks import content_id
 from bundler.format.rehearsal import instead, rehearsing
@@ -80,9 +81,13 @@ class Collector:
             yield path, "temporary", "left behind by a command that was killed"
 
     def _releases(self) -> Iterator[tuple[Path, Kind, str]]:
-        running = {state.bundle_id for state in self.launcher.living()}
+        running = {state.release_id for state in self.launcher.living()}
         for one in releases(self.root):
-            if one.record is None and one.bundle_id not in running:
+            if (
+                one.record is None
+                and one.name not in running
+                and not _waits_for_its_base(self.root, one)
+            ):
                 yield one.folder, "release", "half installed"
         for folder in sorted(self.root.again("").glob("*")):
             if not waits_for_its_place(self.root, folder.name):
@@ -157,3 +162,9 @@ class Collector:
             temporary = link.with_name(f"{link.name}.new")
             if temporary.is_symlink():
                 yield temporary
+
+
+def _waits_for_its_base(root: Root, one: Release) -> bool:
+    """Whether it is whole but for the release whose files it uses, which an `install` makes again."""
+    imported = (root.bundle(one.bundle_id) / layout.MANIFEST).is_file()
+    return imported and (one.folder / VARIANT_FILE).is_file()

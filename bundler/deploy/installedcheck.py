@@ -18,8 +18,10 @@ from pathlib import Path
 from bundler.deploy.diskuse import files_below
 from bundler.deploy.interpreter import carried_runtime, runtime_digests
 from bundler.deploy.root import RELEASE_FILE, Root
+from bundler.deploy.variants import with_steps
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.manifest import Entry, VerifiedManifest
+from bundler.domain.variants import bundle_of, same_settings
 from bundler.errors import IntegrityError, disk_errors
 from bundler.format.blocks import content_id
 from bundler.format.digests import sha256_file, sha256_hex
@@ -56,6 +58,7 @@ class InstalledCheck:
     """What was found below a release; names are relative to it."""
 
     bundle_id: str
+    """Id of the release."""
     files: int
     bytes: int
     changed: tuple[str, ...]
@@ -75,7 +78,7 @@ class InstalledCheck:
             more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
             raise IntegrityError(
                 f"{self.bundle_id}: {lines[0]}{more}",
-                hint=f"Make it anew from the store: airbundle install {self.bundle_id} --again",
+                hint=f"Make it anew from the store: airbundle install {bundle_of(self.bundle_id)} --again",
                 details=lines if len(lines) > 1 else (),
             )
 
@@ -105,6 +108,12 @@ def check_installed(
     manifest, folder = verified.manifest, root.release(verified.bundle_id)
     if record.manifest_sha256 != verified.digest:
         raise IntegrityError(f"{folder / RELEASE_FILE}: names another bundle than its folder")
+    steps = record.variant.steps if record.variant else ()
+    if not same_settings(with_steps(manifest.services, steps), record.services):
+        raise IntegrityError(
+            f"{folder / RELEASE_FILE}: its services are not those of the signed bundle",
+            hint=f"Make it anew from the store: airbundle install {verified.bundle_id} --again",
+        )
     placed = {
         entry.path: folder / entry.path
         for entry in manifest.payload
@@ -134,7 +143,7 @@ def check_installed(
     wrong = _wrong_files(known, venv, present, progress)
     own = {folder / name for name in _OWN}
     return InstalledCheck(
-        bundle_id=verified.bundle_id,
+        bundle_id=record.release_id,
         files=len(placed) + len(known.digests),
         bytes=sum(entry.size for entry in manifest.payload if entry.path in placed)
         + sum(present.get(path, 0) for path in known.digests),

@@ -122,7 +122,7 @@ class Launcher:
             raise PortInUseError(f"{service.name}: {where} is in use, or not of this host")
 
     def _may_adopt(self, state: ServiceState, record: ReleaseRecord) -> bool:
-        return state.bundle_id == record.bundle_id and self.alive(state)
+        return state.release_id == record.release_id and self.alive(state)
 
     def states(self) -> Iterator[ServiceState]:
         """Every recorded service, running or not."""
@@ -248,6 +248,7 @@ class Launcher:
             env=start.plan.env,
             started=self.clock.now(),
             node=seat.rank if seat else 0,
+            release=record.release,
         )
 
     def running(self, state: ServiceState, engine: EngineAdapter) -> Running:

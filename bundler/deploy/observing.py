@@ -62,7 +62,7 @@ def observe(launcher: Launcher, release: ReleaseRecord) -> Iterator[Observed]:
     engine = launcher.engines[release.engine_name]()
     settings = {one.name: one.settings or Settings() for one in release.services}
     for state in launcher.states():
-        if state.service in settings and state.bundle_id == release.bundle_id:
+        if state.service in settings and state.release_id == release.release_id:
             running = launcher.running(state, engine)
             asked = settings[state.service]
             yield Observed(

@@ -11,6 +11,7 @@ from bundler.deploy.audit import AuditLog
 from bundler.deploy.installedcheck import check_installed
 from bundler.deploy.root import Root
 from bundler.deploy.sitetrust import SiteTrust
+from bundler.deploy.variants import changed_of
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics, ReleaseRecord
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.receipt import (
@@ -20,7 +21,10 @@ from bundler.domain.receipt import (
     MeasuredLevel,
     Private,
     Receipt,
+    SettingChanged,
+    SettingsChanged,
 )
+from bundler.domain.variants import Changed
 from bundler.errors import StateError
 from bundler.format.digests import sha256_hex
 from bundler.format.statements import kept_folders
@@ -74,6 +78,12 @@ class Receipts:
                 f" ({release.installed})",
                 hint="Measure it again: airbundle accept --root ROOT",
             )
+        changed = changed_of(release, verified.manifest.services)
+        if (record.changed and record.changed.differences) != (changed and changed.differences):
+            raise StateError(
+                f"the last acceptance run is of other settings than those of {release.release_id}",
+                hint="Measure it again: airbundle accept --root ROOT",
+            )
         found = check_installed(self.root, verified, release, self.progress)
         found.raise_if_bad()
         manifest = verified.manifest
@@ -89,6 +99,7 @@ class Receipts:
                 engine=f"{release.engine_name} {release.engine_version}",
                 checked=self.clock.now(),
                 files=found.files,
+                changed=_changed(changed, values="reasons" in allowed),
             ),
             measured=_measured(record, record_bytes, reasons="reasons" in allowed),
             host={
@@ -114,6 +125,30 @@ class Receipts:
             )
             for said, key_id, _ in self.trust.approvals(folders, verified)
         )
+
+
+def _changed(changed: Changed | None, *, values: bool) -> SettingsChanged | None:
+    """Settings are of our own few words; what a variable holds may be a path."""
+    if changed is None:
+        return None
+
+    def shown(setting: str, value: str) -> str | None:
+        private = setting == "args" or setting.startswith("env.")
+        return value if values or not private else None
+
+    return SettingsChanged(
+        settings=tuple(
+            SettingChanged(
+                service=one.service,
+                setting=one.setting,
+                signed=shown(one.setting, one.signed),
+                now=shown(one.setting, one.now),
+            )
+            for one in changed.differences
+        ),
+        ab_records_sha256=tuple(step.record_sha256 for step in changed.steps),
+        applied=changed.steps[-1].applied,
+    )
 
 
 def _measured(record: AcceptanceRecord, data: bytes, *, reasons: bool) -> Measured:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from bundler.deploy.install import Installer
 from bundler.deploy.launch import Launcher
+from bundler.deploy.releases import read_release
 from bundler.deploy.removing import remove_tree
 from bundler.deploy.switching import exchange
 from bundler.domain.facts import ReleaseRecord, ServiceState
@@ -39,8 +40,10 @@ class Remaker:
             for state in served:
                 self.launcher.stop(state)
             exchange(root, name)
+            # What ran may have had other settings than the bundle's.
+            ran = read_release(root.release(served[0].release_id)) if served else None
             states = (
-                self.launcher.start(root.release(name), record, timeout_s=self.timeout_s)
+                self.launcher.start(root.release(name), ran or record, timeout_s=self.timeout_s)
                 if served
                 else []
             )

@@ -14,10 +14,18 @@ from pathlib import Path
 
 from bundler.deploy.diskuse import Freed
 from bundler.deploy.launch import Launcher
-from bundler.deploy.releases import CURRENT, PREVIOUS, linked_release, pick_release, releases
+from bundler.deploy.releases import (
+    CURRENT,
+    PREVIOUS,
+    linked_release,
+    pick_release,
+    releases,
+    variants_of,
+)
 from bundler.deploy.root import ORDER_FILE, Root
-from bundler.deploy.switching import move_aside, pending
+from bundler.deploy.switching import move_aside, pending, ways_on
 from bundler.deploy.trustroot import KEY_FILE, UNSIGNED_MARK
+from bundler.domain.variants import bundle_of
 from bundler.errors import StateError, disk_errors
 from bundler.format import layout
 from bundler.format.atomic import remove
@@ -53,10 +61,11 @@ class Remover:
             force: also the release in use.
 
         Raises:
-            StateError: it is not here, its services run, or it is in use.
+            StateError: it is not here, its services run, it is in use, or others use its files.
         """
         with self.root.alone():
             name = self._pick(bundle_id, purge=purge)
+            self._check_alone(name, purge=purge)
             self._check_idle(name, force=force)
             folder = self.root.release(name)
             installed, freed = folder.is_dir(), Freed()
@@ -75,12 +84,25 @@ class Remover:
             return Removed(name, size, installed, imported)
 
     def _pick(self, bundle_id: str, *, purge: bool) -> str:
-        if purge and not any(one.bundle_id.startswith(bundle_id) for one in releases(self.root)):
+        if purge and not any(one.name.startswith(bundle_id) for one in releases(self.root)):
             return self.root.pick_bundle(bundle_id).name
-        return pick_release(self.root, bundle_id).bundle_id
+        return pick_release(self.root, bundle_id).name
+
+    def _check_alone(self, name: str, *, purge: bool) -> None:
+        """Files and import stay while a release with other settings needs them."""
+        if using := variants_of(self.root, name):
+            raise StateError(
+                f"{name}: its files are those of {', '.join(using)} too",
+                hint=f"Remove that first: airbundle uninstall {using[0]} --root ROOT",
+            )
+        if purge and bundle_of(name) != name:
+            raise StateError(
+                f"{name}: is a release with other settings, and the import is that of {bundle_of(name)}",
+                hint=f"Remove it without --purge; then: airbundle uninstall {bundle_of(name)} --purge",
+            )
 
     def _check_idle(self, name: str, *, force: bool) -> None:
-        running = [s.service for s in self.launcher.living() if s.bundle_id == name]
+        running = [s.service for s in self.launcher.living() if s.release_id == name]
         if running:
             raise StateError(
                 f"{name}: its services run ({', '.join(running)})",
@@ -90,9 +112,9 @@ class Remover:
         if began is not None and name in (began.bundle_id, began.current):
             raise StateError(
                 f"{name}: the upgrade from {began.current} to {began.bundle_id} was interrupted",
-                hint=f"First `airbundle rollback`, or `airbundle upgrade {began.bundle_id}`.",
+                hint=f"First: {ways_on(began.bundle_id)}",
             )
-        uses = {one.bundle_id: one.use for one in releases(self.root)}
+        uses = {one.name: one.use for one in releases(self.root)}
         if uses.get(name) == CURRENT and not force:
             others = [other for other, use in uses.items() if use == PREVIOUS]
             back = f"airbundle rollback {others[0]}" if others else "airbundle install BUNDLE"

@@ -5,6 +5,7 @@
 <root>/store/ab/<sha256>      imported files, complete and checked
 <root>/store/partial/         files that are being imported
 <root>/releases/<bundle id>/  venv, models, release.json (written last)
+<root>/releases/<bundle id>+<digest>/  variant.json (written last): other settings, the files of <bundle id>
 <root>/releases/.again/       releases that are being made anew beside the ones in use
 <root>/releases/.gone/        releases that are being removed
 <root>/current                symbolic link to the release that `start` uses
@@ -33,6 +34,7 @@ from bundler.format.atomic import write_atomically
 from bundler.format.rehearsal import rehearsing
 
 RELEASE_FILE = "release.json"
+VARIANT_FILE = "variant.json"
 ORDER_FILE = "order"
 
 

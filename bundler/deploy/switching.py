@@ -13,6 +13,7 @@ from pathlib import Path
 from bundler.deploy.releases import linked_release, read_release, releases
 from bundler.deploy.root import Root
 from bundler.domain.facts import UpgradeRecord
+from bundler.domain.variants import MARK
 from bundler.errors import StateError, disk_errors
 from bundler.format.atomic import remove
 from bundler.format.codec import from_bytes
@@ -60,6 +61,14 @@ def pending(root: Root) -> UpgradeRecord | None:
     return record if current in (record.current, record.bundle_id) else None
 
 
+def ways_on(release_id: str) -> str:
+    """What ends an interrupted change to a release, and what goes on with it."""
+    goes_on = (
+        f"; `airbundle upgrade {release_id}` goes on with it" if MARK not in release_id else ""
+    )
+    return f"`airbundle rollback` ends it{goes_on}."
+
+
 def waits_for_its_place(root: Root, bundle_id: str) -> bool:
     """Whether a kill came between the two renames of `exchange`."""
     return read_release(root.again(bundle_id)) is not None and not root.release(bundle_id).exists()
@@ -102,7 +111,7 @@ def previous_release(root: Root) -> str:
         and read_release(root.release(links.previous))
     ):
         return links.previous
-    others = [one.bundle_id for one in releases(root) if one.record and one.use != "current"]
+    others = [one.name for one in releases(root) if one.record and one.use != "current"]
     if others:
         raise StateError(
             f"{root.path}: which release was in use before is not known; installed:"

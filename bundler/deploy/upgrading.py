@@ -21,11 +21,13 @@ from bundler.deploy.switching import (
     read_links,
     restore,
     switch,
+    ways_on,
 )
 from bundler.deploy.trustroot import Gate, open_for_return
 from bundler.domain.facts import ReleaseRecord, ServiceState, UpgradeRecord
 from bundler.domain.manifest import VerifiedManifest
 from bundler.domain.spec import Service
+from bundler.domain.variants import MARK, bundle_of
 from bundler.domain.verdict import Verdict
 from bundler.errors import BundlerError, StateError, disk_errors
 from bundler.format.atomic import remove
@@ -77,13 +79,15 @@ class Changer:
             if began is not None and began.bundle_id != verified.bundle_id:
                 raise StateError(
                     f"{self.root.path}: the upgrade to {began.bundle_id} was interrupted",
-                    hint="`airbundle rollback` ends it; `airbundle upgrade"
-                    f" {began.bundle_id}` goes on with it.",
+                    hint=ways_on(began.bundle_id),
                 )
-            if began is None and read_links(self.root).current == verified.bundle_id:
+            current = read_links(self.root).current
+            if began is None and current and bundle_of(current) == verified.bundle_id:
+                own = f"airbundle rollback {verified.bundle_id}"
                 raise StateError(
-                    f"{verified.bundle_id}: is the release in use already",
-                    hint="Import a newer bundle, or judge this one: airbundle accept --root ROOT",
+                    f"{current}: is the release in use already",
+                    hint="Import a newer bundle, or judge this one: airbundle accept --root ROOT"
+                    + (f". Back to the bundle's own settings: {own}" if MARK in current else ""),
                 )
             if not verified.manifest.services:
                 raise StateError(
@@ -93,7 +97,7 @@ class Changer:
                 )
             _refuse_nodes(verified.manifest.services)
             release = installer.prepare(verified)
-            return self._change(began or self._begin(release.bundle_id), release, judge, strict)
+            return self._change(began or self._begin(release.release_id), release, judge, strict)
 
     def rollback(self, bundle_id: str | None, *, start: bool) -> Outcome:
         """Back to the previous release, to the named one, or to where an interrupted upgrade began.
@@ -111,7 +115,7 @@ class Changer:
             if began is not None and bundle_id in (None, began.current):
                 return self._end(began, start=start)
             target = (
-                pick_release(self.root, bundle_id).bundle_id
+                pick_release(self.root, bundle_id).name
                 if bundle_id is not None
                 else previous_release(self.root)
             )
@@ -142,7 +146,7 @@ class Changer:
     def _change(
         self, record: UpgradeRecord, release: ReleaseRecord, judge: Judge | None, strict: bool
     ) -> Outcome:
-        name = release.bundle_id
+        name = release.release_id
         _refuse_nodes(release.services)
         self.root.write(self.root.upgrade, to_bytes(record))
         verdict = None
@@ -172,7 +176,7 @@ class Changer:
         if not serving:
             self.launcher.progress.note(f"stopping {record.current or 'what runs'}")
             self.launcher.stop_all()
-        switch(self.root, release.bundle_id)
+        switch(self.root, release.release_id)
         folder = self.root.release(release.bundle_id)
         return serving or tuple(self.launcher.start(folder, release, timeout_s=self.timeout_s))
 
@@ -180,7 +184,7 @@ class Changer:
         """The release's services, if it is they that run: each one, ready, and nothing else."""
         states = {state.service: state for state in self.launcher.living()}
         whole = set(states) == {service.name for service in release.services} and all(
-            state.bundle_id == release.bundle_id
+            state.release_id == release.release_id
             and state.ready_after_s is not None
             and self.launcher.alive(state)
             for state in states.values()
@@ -224,7 +228,7 @@ class Changer:
         """Services of the old release, or why none serves."""
         try:
             release = self._usable(bundle_id)
-            folder = self.root.release(bundle_id)
+            folder = self.root.release(release.bundle_id)
             return tuple(self.launcher.start(folder, release, timeout_s=self.timeout_s)), ""
         except BundlerError as error:
             return (), f", for it does not start: {error}"
@@ -235,10 +239,10 @@ class Changer:
         if record is None:
             raise StateError(
                 f"{bundle_id}: is not wholly installed",
-                hint=f"Run: airbundle install {bundle_id} --root ROOT",
+                hint=f"Run: airbundle install {bundle_of(bundle_id)} --root ROOT",
             )
         check_not_moved(self.root, record)
-        open_for_return(self.root, bundle_id, self.gate)
+        open_for_return(self.root, record.bundle_id, self.gate)
         return record
 
     def _done(self) -> None:

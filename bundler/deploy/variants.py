@@ -1,15 +1,16 @@
-"""A release with other settings, for a comparison: nothing on the disk changes."""
+"""A release with other settings, for a comparison or for good. Nothing on the disk changes here."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from bundler.domain.facts import ReleaseRecord
 from bundler.domain.spec import Service, Settings
+from bundler.domain.variants import Changed, Step, differences
 from bundler.errors import SpecError
 from bundler.ports import EngineAdapter
 
@@ -37,18 +38,42 @@ def variant(
     Raises:
         SpecError: there is no such key, value or service, or the engine cannot run it.
     """
-    services = record.services
+    made = with_changes(record.services, changes, only)
+    for service in made:
+        engine.check(service, record.engine_version)
+    return record.model_copy(update={"services": made})
+
+
+def with_changes(
+    services: tuple[Service, ...], changes: Mapping[str, str], only: str | None = None
+) -> tuple[Service, ...]:
+    """The services with other settings; see `variant`.
+
+    Raises:
+        SpecError: there is no such key, value or service.
+    """
     if SERVICES in changes:
         services = _chosen(services, changes[SERVICES].split("+"))
     if only is not None:
         _chosen(services, [only])
     own = {key: value for key, value in changes.items() if key != SERVICES}
-    made = tuple(
+    return tuple(
         _changed(service, own) if only in (None, service.name) else service for service in services
     )
-    for service in made:
-        engine.check(service, record.engine_version)
-    return record.model_copy(update={"services": made})
+
+
+def with_steps(services: tuple[Service, ...], steps: Sequence[Step]) -> tuple[Service, ...]:
+    """The services after every comparison that was applied. Raises as `with_changes` does."""
+    for step in steps:
+        services = with_changes(services, step.changes, step.service)
+    return services
+
+
+def changed_of(record: ReleaseRecord, signed: tuple[Service, ...]) -> Changed | None:
+    """How a release differs from its bundle, whose signed services these are; None: it does not."""
+    if record.variant is None:
+        return None
+    return Changed(differences=differences(signed, record.services), steps=record.variant.steps)
 
 
 def _chosen(services: tuple[Service, ...], names: list[str]) -> tuple[Service, ...]:

@@ -18,8 +18,10 @@ class Arm(Record):
 
     name: ArmName
     changes: dict[str, str] = Field(
-        description="Setting -> value, where it differs from the other."
+        description="Setting -> value, where it differs from the other; `release`: an installed one."
     )
+    release: str = Field("", description="Id of the release that was started.")
+    manifest_sha256: str = Field("", description="Of the bundle whose files it uses.")
 
     @property
     def words(self) -> str:
@@ -59,6 +61,9 @@ class ABRecord(Record):
 
     bundle_id: str
     manifest_sha256: str
+    release: str = Field("", description="Id of the release in use; its plan was used.")
+    service: str | None = Field(None, description="The one service that was changed; None: each.")
+    pairs: int = Field(0, description="Runs of each arm that were wanted; 0: an older record.")
     arms: tuple[Arm, Arm]
     began: str
     ended: str

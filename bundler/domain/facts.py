@@ -8,6 +8,7 @@ from bundler.domain.record import Record
 from bundler.domain.running import Running
 from bundler.domain.spec import Acceptance, Service
 from bundler.domain.telemetry import Telemetry
+from bundler.domain.variants import Changed, Variant
 from bundler.domain.verdict import Check, Gate, Verdict
 
 
@@ -26,12 +27,21 @@ class ReleaseRecord(Record):
     environment: dict[str, str] = Field(
         {}, description="SHA-256 of the files that uv made the environment of, before any wheel."
     )
+    release: str = Field("", description="Its id where that is not the bundle's.")
+    variant: Variant | None = Field(
+        None, description="Where its settings are not the bundle's: which, and why."
+    )
+
+    @property
+    def release_id(self) -> str:
+        """The name of its folder: the bundle's id, or that and a digest of other settings."""
+        return self.release or self.bundle_id
 
 
 class UpgradeRecord(Record):
     """Written before a change of releases stops what serves, gone when the change has ended."""
 
-    bundle_id: str = Field(description="The release that is to serve.")
+    bundle_id: str = Field(description="Id of the release that is to serve.")
     current: str | None = Field(description="The release in use before.")
     previous: str | None = Field(description="The release in use before that.")
     served: bool = Field(description="Whether services ran before.")
@@ -57,6 +67,12 @@ class ServiceState(Record):
     node: int = Field(
         0, description="Of several hosts that serve together: 0 is the one that answers."
     )
+    release: str = Field("", description="Id of its release where that is not the bundle's.")
+
+    @property
+    def release_id(self) -> str:
+        """The release that it was started from."""
+        return self.release or self.bundle_id
 
 
 class RequestSample(Record):
@@ -215,4 +231,7 @@ class AcceptanceRecord(Record):
     )
     comparisons: tuple[Comparison, ...] = Field(
         (), description="Its figures beside those of profiles."
+    )
+    changed: Changed | None = Field(
+        None, description="Where the settings that ran are not the signed bundle's."
     )

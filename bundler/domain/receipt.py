@@ -22,6 +22,25 @@ class Decision(Record):
     by: str = Field("", description="Empty unless people may be named.")
 
 
+class SettingChanged(Record):
+    """One setting that is not as the bundle was signed. A variable's values stay unless reasons may leave."""
+
+    service: str
+    setting: str
+    signed: str | None
+    now: str | None
+
+
+class SettingsChanged(Record):
+    """What ran in place of the signed settings, and which comparisons justify it."""
+
+    settings: tuple[SettingChanged, ...]
+    ab_records_sha256: tuple[Sha256, ...] = Field(
+        description="Of the comparisons, which stay on the site, in the order in which they were applied."
+    )
+    applied: str = Field(description="UTC time of the last one.")
+
+
 class Installed(Record):
     """The release, compared with the bundle file by file."""
 
@@ -29,6 +48,9 @@ class Installed(Record):
     engine: str
     checked: str = Field(description="UTC time of the comparison.")
     files: int = Field(description="Files that were compared by SHA-256; all were right.")
+    changed: SettingsChanged | None = Field(
+        None, description="Where the settings in force are not those that were signed."
+    )
 
 
 class MeasuredLevel(Record):

@@ -25,6 +25,12 @@ class Site:
         assert found == code, captured.err + captured.out
         return captured.out + captured.err
 
+    def tried(self, *words: str) -> int:
+        """Run a command that may be refused; gives its exit code."""
+        found = run([*words, "--root", str(self.root)])
+        self._capsys.readouterr()
+        return found
+
     def json(self, *words: str, code: int = 0) -> Any:
         found = run([*words, "--root", str(self.root), "--json"])
         captured = self._capsys.readouterr()

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -114,3 +115,59 @@ def test_an_interrupted_comparison_keeps_its_runs_and_leaves_no_engine(site: Any
     assert kept["runs"]
     assert kept["decided"] is False
     assert nothing_runs(here)
+
+
+BOTH = {"concurrency": [1, 4], "requests": 16, "output_tokens": 4, "slo": None, "correctness": []}
+
+
+def two_small(port: int, other: int, token_s: tuple[str, str]) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {"name": name, "model": "toy", "port": at, "settings": {"env": {"TOY_TOKEN_S": seconds}}}
+        for name, at, seconds in zip(("one", "two"), (port, other), token_s, strict=True)
+    )
+
+
+def test_two_services_are_loaded_at_the_same_time_and_two_releases_compared(
+    site: Any, free_port: int
+) -> None:
+    big = site(acceptance=BOTH, settings={"env": {"TOY_TOKEN_S": "0.15"}})
+    big.up()
+    small = site(
+        acceptance=BOTH,
+        bundle_name="pair",
+        services=two_small(free_port, spare_port(), ("0.02", "0.03")),
+    )
+    small.bring()
+    small.do("install", "--quiet")
+    uses = {one["use"]: one["release"] for one in small.json("releases")["releases"]}
+    ids = [uses["previous"], uses["current"]]
+    small.do("rollback", "--quiet")
+    words = ("accept", "--ab", f"release={ids[0]},{ids[1]}", "--pairs", "2", "--quiet")
+    found = small.json(*words)
+    assert [arm["release"] for arm in found["arms"]] == ids
+    assert (found["keep"], found["primary"]) == ("B", "all@4 output_tokens_per_s")
+    figures = found["runs"][1]["figures"]
+    assert {name.split()[0] for name in figures} == {"one@2", "two@2", "all@4"}
+    rates = [figures[f"{name}@2 output_tokens_per_s"] for name in ("one", "two")]
+    assert figures["all@4 output_tokens_per_s"] == pytest.approx(sum(rates))
+    assert figures["all@4 ttft_ms_p95"] == max(
+        figures[f"{name}@2 ttft_ms_p95"] for name in ("one", "two")
+    )
+    # One user cannot be split over two services, and what only one arm has is not compared.
+    assert {one["figure"].split()[0] for one in found["comparisons"]} == {"all@4"}
+    # A busy machine's runs may not be comparable; then nothing is applied.
+    sound = all(run["verdict"] != "NOT COMPARABLE" for run in found["runs"])
+    apply = ("accept", "--ab-record", found["record"], "--apply")
+    applied = small.json(*apply, code=0 if sound else 11)["applied"]
+    assert applied == ({"release": ids[1], "new": True} if sound else None)
+    small.do("install", ids[1], "--quiet")
+    assert nothing_runs(small)
+    assert "is no service" in small.do("accept", "--ab", "services=one,three", code=3)
+    found = small.json("accept", "--ab", "services=one,one+two", "--pairs", "2", "--quiet")
+    assert set(found["runs"][0]["figures"]) >= {"one@4 ttft_ms_p95", "all@4 ttft_ms_p95"}
+
+
+def spare_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])

@@ -91,6 +91,7 @@ def what_ran(record: AcceptanceRecord) -> str:
             f"<code>{escape(record.manifest_sha256)}</code>",
         ),
         (both("서명 키", "Signed by key"), signed),
+        *_changed(record),
         (both("추론 엔진", "Engine"), escape(f"{record.engine_name} {record.engine_version}")),
         (both("모델과 리비전", "Models"), "<br>".join(map(escape, record.models))),
         (
@@ -111,6 +112,19 @@ def what_ran(record: AcceptanceRecord) -> str:
     ]
     inside = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows)
     return f"<h2>{both('시험 대상과 환경', 'What ran')}</h2><dl>{inside}</dl>"
+
+
+def _changed(record: AcceptanceRecord) -> list[tuple[str, str]]:
+    """Settings that are not the signed bundle's, and the comparisons that justify them."""
+    if record.changed is None:
+        return []
+    rows = "".join(
+        f"<br>{both('근거: A/B 비교 기록 SHA-256', 'because of the A/B record with SHA-256')}"
+        f" <code>{escape(step.record_sha256)}</code> ({escape(step.record)}, {escape(_time(step.applied))})"
+        for step in record.changed.steps
+    )
+    name = both("서명된 설정과 다름", "Settings that differ from those signed")
+    return [(name, f'<strong class="red">{escape(record.changed.settings)}</strong>{rows}')]
 
 
 _HOST_NAMES = {

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from bundler.accept import watching
 from bundler.accept.pipeline import accept
 from bundler.domain.facts import AcceptanceRecord
 from bundler.domain.manifest import ShippedModel, VerifiedManifest
@@ -59,13 +62,16 @@ def run(
     """An acceptance run on a simulated H200, 60 requests of one user unless `plan` says otherwise."""
     time = SimulatedTime()
     shown = state("chat").model_copy(update={"running": Running(moe=moe)})
-    record = accept(
-        states=(shown,),
-        verified=bundle(plan or Acceptance(concurrency=(1,), requests=60)),
-        chat=FakeChat(time, behaviour or Behaviour(gap_s=gap_s)),
-        clock=time,
-        progress=CountingProgress(),
-        host=H200,
-        profiles=profiles,
-    )
+    # On a simulated clock; how busy the machine is on which that runs is no part of it.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watching, "_TICK_S", 1e6)
+        record = accept(
+            states=(shown,),
+            verified=bundle(plan or Acceptance(concurrency=(1,), requests=60)),
+            chat=FakeChat(time, behaviour or Behaviour(gap_s=gap_s)),
+            clock=time,
+            progress=CountingProgress(),
+            host=H200,
+            profiles=profiles,
+        )
     return record.model_copy(update={"began": began}) if began else record
