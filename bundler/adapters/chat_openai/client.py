@@ -11,11 +11,12 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from bundler.adapters.chat_openai.chunks import completion_of
+from bundler.adapters.chat_openai.chunks import completion_of, delta_of
 from bundler.adapters.chat_openai.events import DONE, Events
 from bundler.adapters.chat_openai.exchange import Answer, Sink, exchange
-from bundler.adapters.chat_openai.repeats import Repeats
+from bundler.adapters.chat_openai.inbox import Inbox
 from bundler.adapters.chat_openai.safe_text import failure, message
+from bundler.adapters.chat_openai.template import Template
 from bundler.errors import EngineError
 from bundler.ports import ChatRequest, Delta
 
@@ -65,17 +66,19 @@ class OpenAISession:
 
     def __init__(self, url: str, key: str = "") -> None:
         self._url, self._key = url, key
-        self._open = False
+        self._inbox: Inbox | None = None
         self._counts_chunks = True
 
     async def __aenter__(self) -> OpenAISession:
         """Open."""
-        self._open = True
+        self._inbox = Inbox()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Close."""
-        self._open = False
+        if self._inbox is not None:
+            self._inbox.close()
+        self._inbox = None
 
     async def listen(self, request: ChatRequest, take: Callable[[Delta], None]) -> bool:
         """Stream one completion into `take`, called as the bytes arrive; whether `[DONE]` came.
@@ -86,14 +89,14 @@ class OpenAISession:
         Raises:
             EngineError: any failure or timeout, and a stream that ends without a finish reason.
         """
-        if not self._open:
+        if self._inbox is None:
             raise EngineError("the chat session is not open")
         stream = _Stream(request, take)
-        answer = await self._post(request, stream.feed)
+        answer = await self._post(request, stream)
         if answer.status in _REFUSES_A_FIELD and self._counts_chunks:
             # Asked again without the one field that is not OpenAI's, and never with it from then on.
             self._counts_chunks = False
-            answer = await self._post(request, stream.feed)
+            answer = await self._post(request, stream)
         _refuse_error(answer)
         if not stream.finished:
             raise EngineError(
@@ -132,7 +135,7 @@ class OpenAISession:
         body = _body(request) | {"stream": True, "stream_options": options}
         return await exchange(
             self._url, "POST", _ROUTES[request.api], key=self._key, timeout_s=request.timeout_s,
-            most=_MOST_WORDS, body=json.dumps(body).encode(), sink=sink,
+            most=_MOST_WORDS, body=json.dumps(body).encode(), sink=sink, inbox=self._inbox,
         )  # fmt: skip
 
 
@@ -143,12 +146,25 @@ class _Stream:
         self.events = Events(_MOST_ANSWER + _MOST_PER_TOKEN * request.max_tokens)
         self.finished = False
         self._take = take
-        self._repeats = Repeats()
+        self._template = Template()
+
+    def known(self, data: bytes, at: float, chunked: bool) -> int:
+        """Take the events at the beginning of `data` that are like earlier ones; how many bytes they took."""
+        if self.events.inside:
+            return 0
+        deltas: list[Delta] = []
+        taken = self._template.read(data, at, chunked, deltas)
+        if taken:
+            self.events.count(taken)
+            for delta in deltas:
+                self._take(delta)
+        return taken
 
     def feed(self, data: bytes, at: float) -> bool:
         """Bytes that arrived at `at`; whether the answer is complete."""
         for text in self.events.feed(data):
-            delta = self._repeats.delta(text, at)
+            delta = delta_of(text, at)
+            self._template.learn(text, delta)
             if delta.finish_reason:
                 self.finished = True
             if delta.text or delta.finish_reason or delta.output_tokens is not None:

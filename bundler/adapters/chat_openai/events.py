@@ -21,15 +21,28 @@ class Events:
         self._left = most
         self.done = False
 
+    @property
+    def inside(self) -> bool:
+        """Whether the last bytes were the beginning of a line."""
+        return bool(self._rest)
+
+    def count(self, size: int) -> None:
+        """So many bytes more have come.
+
+        Raises:
+            EngineError: more than an answer can need.
+        """
+        self._left -= size
+        if self._left < 0:
+            raise failure("the engine streams far more than was asked for")
+
     def feed(self, data: bytes) -> list[str]:
         """The events that are complete with these bytes, up to the one that ends the answer.
 
         Raises:
             EngineError: an error event, or more bytes than an answer can need.
         """
-        self._left -= len(data)
-        if self._left < 0:
-            raise failure("the engine streams far more than was asked for")
+        self.count(len(data))
         *lines, self._rest = (self._rest + data).split(b"\n")
         if len(data) + len(self._rest) > _MOST_LINE and any(
             len(line) > _MOST_LINE for line in (*lines, self._rest)

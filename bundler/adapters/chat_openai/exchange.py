@@ -1,7 +1,6 @@
-"""One HTTP/1.1 request on one connection, read in the event loop's own callback.
+"""One HTTP/1.1 request on one connection, read by an inbox.
 
-Each read is stamped before anything else happens, and handed on without waking a task: at 100 streams
-this took half of the processor time of the same client on aiohttp. A connection
+Each read is stamped before anything else happens, and handed on without waking a task. A connection
 each: a server that closes an idle one as we write would be counted as a failed request. No proxy from
 the environment, no redirects, no compression: engines are on this host.
 
@@ -13,16 +12,31 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import time
-from collections.abc import Callable
+import socket
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 from urllib.parse import urlsplit
 
+from bundler.adapters.chat_openai.inbox import Inbox
 from bundler.adapters.chat_openai.safe_text import failure
 from bundler.errors import EngineError
 
-Sink = Callable[[bytes, float], bool]
-"""Takes bytes of the body and the monotonic time of their arrival; True when it needs no more."""
+
+class Sink(Protocol):
+    """Takes the body of an answer; `at` is the monotonic time at which its bytes arrived."""
+
+    def feed(self, data: bytes, at: float) -> bool:
+        """Take bytes of the body; True when no more are needed."""
+        ...
+
+    def known(self, data: bytes, at: float, chunked: bool) -> int:
+        """Take what can be taken faster, and say how many bytes that was.
+
+        `data` is as it came, with chunk sizes when `chunked`, and begins where a chunk may begin.
+        """
+        ...
+
 
 _MOST_HEAD = 64 * 1024
 _MOST_SIZE_LINE = 1024
@@ -42,42 +56,90 @@ class Answer:
 
 async def exchange(
     url: str, method: str, path: str, *, key: str, timeout_s: float, most: int, body: bytes = b"",
-    sink: Sink | None = None,
+    sink: Sink | None = None, inbox: Inbox | None = None,
 ) -> Answer:  # fmt: skip
     """Send a request and read the answer until its end, or until `sink` or `most` bytes end it.
 
-    `sink` gets the body of an answer with status 200. Messages hold nothing that differs from request
-    to request: the report counts equal ones.
+    `sink` gets the body of an answer with status 200. `inbox` reads it; one is made when none is given.
+    Messages hold nothing that differs from request to request: the report counts equal ones.
 
     Raises:
         EngineError: no connection, a connection that breaks, no end within `timeout_s`, no HTTP; and
             what `sink` raises.
     """
+    if inbox is None:
+        inbox = Inbox()
+        try:
+            return await exchange(
+                url, method, path, key=key, timeout_s=timeout_s, most=most, body=body, sink=sink,
+                inbox=inbox,
+            )  # fmt: skip
+        finally:
+            inbox.close()
     loop = asyncio.get_running_loop()
     reader = _Reader(sink, most, loop.create_future())
     place = urlsplit(url)
-    started = loop.time()
+    late = EngineError(f"no whole answer within {timeout_s:g} s")
+    ends = loop.time() + timeout_s
     try:
-        transport, _ = await asyncio.wait_for(
-            loop.create_connection(lambda: reader, place.hostname or "", place.port or 80),
-            timeout_s,
+        connection = await asyncio.wait_for(
+            _connected(place.hostname or "", place.port or 80), timeout_s
         )
     except asyncio.TimeoutError as cause:
-        raise _late(timeout_s) from cause
-    except OSError as cause:
-        raise failure(f"cannot connect: {_strerror(cause)}") from cause
-    timer = loop.call_at(started + timeout_s, reader.end, _late(timeout_s))
+        raise late from cause
+    timer = loop.call_at(ends, reader.end, late)
+    sending: asyncio.Task[None] | None = None
     try:
-        transport.write(_head(method, path, place.netloc, key, body) + body)
+        inbox.watch(connection.fileno(), reader)
+        rest = _send(connection, _head(method, path, place.netloc, key, body) + body)
+        if rest:
+            sending = loop.create_task(_send_rest(connection, rest))
         await reader.ended
     finally:
         timer.cancel()
-        transport.abort()
+        if sending is not None:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+        inbox.leave(connection.fileno())
+        connection.close()
     return Answer(reader.status, bytes(reader.body))
 
 
-def _late(timeout_s: float) -> EngineError:
-    return EngineError(f"no whole answer within {timeout_s:g} s")
+async def _connected(host: str, port: int) -> socket.socket:
+    """A connection to the first of the host's addresses that takes one."""
+    loop = asyncio.get_running_loop()
+    refused: OSError | None = None
+    for family in (socket.AF_INET6,) if ":" in host else (socket.AF_INET, socket.AF_INET6):
+        connection = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            connection.setblocking(False)
+            await loop.sock_connect(connection, (host, port))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as cause:
+            connection.close()
+            refused = refused or cause
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise failure(f"cannot connect: {_strerror(refused or OSError())}") from refused
+
+
+def _send(connection: socket.socket, data: bytes) -> bytes:
+    """Send what the system takes at once, which is nearly always all; gives the rest."""
+    try:
+        return data[connection.send(data) :]
+    except BlockingIOError:
+        return data
+    except OSError:  # reading says why
+        return b""
+
+
+async def _send_rest(connection: socket.socket, data: bytes) -> None:
+    """Send all of it; a server that will not hear it says so in its answer, or breaks off."""
+    with suppress(OSError):
+        await asyncio.get_running_loop().sock_sendall(connection, data)
 
 
 def _head(method: str, path: str, host: str, key: str, body: bytes) -> bytes:
@@ -94,7 +156,7 @@ def _strerror(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else str(error)
 
 
-class _Reader(asyncio.Protocol):
+class _Reader:
     """Reads one answer."""
 
     def __init__(self, sink: Sink | None, most: int, ended: asyncio.Future[None]) -> None:
@@ -104,6 +166,7 @@ class _Reader(asyncio.Protocol):
         self._rest = b""
         self._chunked = False
         self._left: int | None = None  # bytes until the end of the chunk or body; None: not known
+        self._knowing: Sink | None = None  # the sink, while it may know what comes as it is
 
     def end(self, error: BaseException | None = None) -> None:
         """The answer is whole, or cannot be."""
@@ -114,29 +177,39 @@ class _Reader(asyncio.Protocol):
         else:
             self.ended.set_exception(error)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The server closed, or the network broke."""
-        if isinstance(exc, OSError):
-            self.end(failure(f"the connection broke: {_strerror(exc)}"))
-        elif not self.status:
-            self.end(failure("the connection broke: closed before an answer"))
-        elif self._chunked or self._left:
-            self.end(failure("the connection broke: closed in the middle of an answer"))
-        else:
-            self.end(exc)
+    def broken(self, error: OSError) -> None:
+        """The network broke."""
+        self.end(failure(f"the connection broke: {_strerror(error)}"))
 
-    def data_received(self, data: bytes) -> None:
-        """Bytes have arrived."""
-        at = time.monotonic()
+    def received(self, data: bytes, at: float) -> None:
+        """Bytes have arrived, or the server closed."""
         if self.ended.done():
             return
         try:
+            if self._knowing is not None:
+                known = self._knowing.known(data, at, self._chunked)
+                if known and known == len(data):
+                    return
+                data = data[known:]
+            if not data:
+                self._closed()
+                return
             if not self.status:
                 data = self._head(self._rest + data)
             if self.status and self._take(data, at):
                 self.end()
+            self._knowing = None
+            if self.status == _OK and self._left is None and not self._rest:
+                self._knowing = self._sink
         except Exception as cause:  # noqa: BLE001 - whoever waits for the answer gets it
             self.end(cause)
+
+    def _closed(self) -> None:
+        if not self.status:
+            raise failure("the connection broke: closed before an answer")
+        if self._chunked or self._left:
+            raise failure("the connection broke: closed in the middle of an answer")
+        self.end()
 
     def _head(self, data: bytes) -> bytes:
         """Read the head when it is whole; gives the bytes after it."""
@@ -184,7 +257,7 @@ class _Reader(asyncio.Protocol):
 
     def _keep(self, data: bytes, at: float) -> bool:
         if self._sink is not None and self.status == _OK:
-            return self._sink(data, at)
+            return self._sink.feed(data, at)
         self.body += data
         return len(self.body) > self._most
 

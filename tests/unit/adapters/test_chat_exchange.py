@@ -143,3 +143,48 @@ def test_chunks_that_differ_in_their_text_alone_are_read_as_any_other(
     assert [one.text for one in got if one.reasoning] == ["a", "b"]
     assert [one.output_tokens for one in got][-2:] == [9, None]
     assert got[-1].finish_reason == "length"
+
+
+@pytest.mark.parametrize("head", [HEAD, CHUNKED])
+def test_chunks_that_differ_in_text_and_numbers_are_read_as_any_other(
+    scripts: list[Script], head: bytes
+) -> None:
+    """As vLLM counts in each chunk and llama.cpp writes the time into each; numbers may be odd, too."""
+
+    def counted(text: str, tokens: object, created: int) -> bytes:
+        usage = {"prompt_tokens": 5, "total_tokens": 9, "completion_tokens": tokens}
+        return event({"content": text}, created=created, usage=usage)
+
+    parts = [
+        counted("a", 1, 1), counted("b", 2, 1_790_000_000), counted("한", 3, 0), counted("d\x7f", 4, 1),
+        counted('"', 5, 1), counted("e", -6, 1), counted("f", 7.5, 1), counted("g", 2**40, 1),
+        counted("h", 8, 1), counted("i", 9, 1) + counted("j", 10, 2), event({"content": "k"}, "length"),
+    ]  # fmt: skip
+    steps: list[bytes | float] = [head]
+    for part in parts:
+        steps += [0.01, chunked(part).replace(b";x=y", b"") if head is CHUNKED else part]
+    scripts.append(Script(*steps, chunked(DONE) if head is CHUNKED else DONE))
+    got = stream(scripts[0].url)
+    assert [(one.text, one.output_tokens) for one in got] == [
+        ("a", 1), ("b", 2), ("한", 3), ("d\ufffd", 4), ('"', 5), ("e", None), ("f", None), ("g", None),
+        ("h", 8), ("i", 9), ("j", 10), ("k", None),
+    ]  # fmt: skip
+    assert all(one.input_tokens == 5 for one in got[:-1])
+    assert [one.at for one in got] == sorted(one.at for one in got)
+
+
+def test_a_known_event_in_a_chunk_of_another_size_is_an_error(scripts: list[Script]) -> None:
+    one = event({"content": "a"})
+    wrong = chunked(one).replace(b";x=y", b"").replace(f"{len(one):X}".encode(), b"FFFF", 1)
+    whole = chunked(one).replace(b";x=y", b"")
+    scripts.append(Script(CHUNKED, 0.01, whole, 0.01, whole, 0.01, wrong))
+    with pytest.raises(EngineError, match="closed in the middle"):
+        stream(scripts[0].url)
+
+
+def test_a_request_larger_than_the_system_takes_at_once_is_sent_whole(
+    scripts: list[Script],
+) -> None:
+    scripts.append(Script(HEAD, event({"content": "a"}), END))
+    long = ChatRequest(model="chat", prompt="x" * 8_000_000, max_tokens=4, timeout_s=20)
+    assert texts(stream(scripts[0].url, long)) == ["a"]
