@@ -45,6 +45,11 @@ def say(line: str, style: str = "") -> None:
     OUT.line(line, style)
 
 
+def quote(line: str, style: str = "") -> None:
+    """Another program's words, such as a log: never translated."""
+    OUT.verbatim(line, style)
+
+
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A small table; columns named `#...` are numbers and lie to the right."""
     from bundler.cli.drawing import draw_table
@@ -93,7 +98,8 @@ class PlainProgress:
 
 class _PlainTask:
     def __init__(self, label: str, total: int, unit: str) -> None:
-        self._label, self._total, self._unit = label, total, unit
+        self._bytes = unit == "bytes"
+        self._label, self._total, self._unit = ERR.word(label), total, ERR.unit(unit)
         self._done = 0
         self._began = self._shown = time.monotonic()
         self._lock = threading.Lock()
@@ -117,10 +123,6 @@ class _PlainTask:
         took = max(time.monotonic() - self._began, 1e-9)
         done = self._amount(self._done) if self._bytes else f"{self._done} {self._unit}"
         ERR.line(f"{self._label}: {done} in {took:.1f} s, {self._rate(self._done / took)}")
-
-    @property
-    def _bytes(self) -> bool:
-        return self._unit == "bytes"
 
     def _show(self, quiet_s: float) -> None:
         """The line of now, when the last one is `quiet_s` old."""

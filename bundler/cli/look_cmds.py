@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bundler import wiring
-from bundler.cli.console import progress, say, show_json, table
+from bundler.cli.console import progress, quote, say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
 from bundler.errors import EXIT_FAIL, StateError, TrustError, disk_errors
 
@@ -123,7 +123,7 @@ def logs(
             say(f"== {path.stem}", "bold")
         with disk_errors("reading", path):
             for line in _tail(path, lines):
-                say(line)
+                quote(line)
     if follow:
         _follow(paths[-1])
 
@@ -145,7 +145,7 @@ def _follow(path: Path) -> None:
         while True:
             line = file.readline()
             if line:
-                say(line.rstrip("\n"))
+                quote(line.rstrip("\n"))
             else:
                 time.sleep(0.3)
 

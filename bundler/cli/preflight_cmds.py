@@ -17,6 +17,7 @@ from bundler.cli.options import (
     UnsignedOption,
     root_folder,
 )
+from bundler.cli.streams import OUT
 from bundler.errors import EXIT_FAIL
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _show(verified: VerifiedManifest, rows: tuple[Row, ...]) -> None:
     )
     for row in rows:
         if row.state in ("fail", "warn") and row.fix:
-            say(f"{row.name}: {row.fix}", _STYLES[row.state])
+            say(f"{OUT.word(row.name)}: {row.fix}", _STYLES[row.state])
     count = {state: sum(row.state == state for row in rows) for state in _STYLES}
     say(
         f"{count['ok']} ok, {count['warn']} to look at, {count['fail']} in the way,"
