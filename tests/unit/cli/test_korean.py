@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import unicodedata
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bundler.bootstrap import airbundle_bootstrap as bootstrap
+from bundler.build.pipeline import BOOTSTRAP_FILE
 from bundler.cli import language
 from bundler.cli.app import run
 from bundler.cli.korean import CATALOGUE, cells, translate, word
@@ -204,3 +207,36 @@ def test_words_of_tables() -> None:
     assert word("signed by") == "서명 키"
     assert ERR.word("verify") == "검증"
     assert word("TTFT") == "TTFT"
+
+
+def _bootstrap_texts() -> tuple[set[str], set[str]]:
+    """All strings of the bootstrap outside of its table, and those of its hints."""
+    tree = ast.parse(BOOTSTRAP_FILE.read_text(encoding="utf-8"))
+    texts: set[str] = set()
+    hints: set[str] = set()
+    for top in tree.body:
+        if isinstance(top, ast.Assign) and getattr(top.targets[0], "id", "") == "KOREAN":
+            continue
+        for node in ast.walk(top):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.add(node.value)
+            is_error = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Error"
+            given = node.args[2:] if is_error else []
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "hint":
+                given = [node.value]
+            hints |= {one.value for one in given if isinstance(one, ast.Constant)}
+    return texts, hints
+
+
+def test_the_bootstraps_hints_are_korean_too() -> None:
+    texts, hints = _bootstrap_texts()
+    table = dict(bootstrap.KOREAN)
+    assert hints <= table.keys()
+    said = "\n".join(texts)
+    for english, korean in table.items():
+        assert english.count("{}") == korean.count("{}"), english
+        # "Free space." and what follows are put together as the script runs.
+        assert all(piece in said for piece in re.split(r"\{\}|(?<=\.) ", english)), english
+    wanted = "/m: a.whl: 잘렸습니다. 현재 3바이트, 원래 9바이트"
+    assert bootstrap.told("/m: a.whl: truncated, 3 bytes of 9") == wanted
+    assert bootstrap.told("none of ours") == "none of ours"
