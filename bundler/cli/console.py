@@ -133,11 +133,12 @@ class _PlainTask:
         took = now - self._began
         rate = self._done / max(took, 1e-9)
         total = self._amount(self._total) if self._bytes else f"{self._total} {self._unit}"
-        pace = f" after {took:.0f} s"
+        label, done = self._label, self._amount(self._done)
         if rate > 0:
             left = max(0, self._total - self._done) / rate
-            pace = f", {self._rate(rate)}, {left:.0f} s left"
-        ERR.line(f"{self._label}: {self._amount(self._done)} of {total}{pace}")
+            ERR.line(f"{label}: {done} of {total}, {self._rate(rate)}, {left:.0f} s left")
+        else:
+            ERR.line(f"{label}: {done} of {total} after {took:.0f} s")
 
     def _amount(self, value: int) -> str:
         return human(value) if self._bytes else str(value)

@@ -22,12 +22,16 @@ from bundler.cli.korean.particles import particle
 CATALOGUE = Path(__file__).with_name("texts.json")
 _GAP = re.compile(r"\{(\d+)(?::([가-힣]+))?\}")
 _WORD = re.compile(r"[A-Za-z]{2,}")
-_DIGIT = re.compile(r"[0-9]")
 _SMALL = frozenset(
     ("of", "is", "to", "at", "in", "on", "for", "and", "by", "as", "not", "an", "the", "or", "over")
 )
 # How messages are put together where no template says so, from the outside in.
-_JOINTS = ("; ", ": ", ". ", ", ")
+_JOINTS = (" -> ", "; ", ": ", " - ", ". ", ", ")
+# How an addition to a message begins.
+_ADDED = ("; ", " (")
+_ARROW = "-> "
+# A part of a sum: an amount and what it is of.
+_AMOUNT = re.compile(r"(-?[\d.,]+ [KMGT]?i?B) (\D.*)")
 _LEAD = re.compile("[a-z]+: ")
 # A line in columns: each with the spaces that fill it up.
 _COLUMNS = re.compile(r"\S+(?: \S+)*(?: {2,}|$)")
@@ -56,6 +60,11 @@ class Template:
             len(self.pieces) == 2 and not self.pieces[1] and bool(_LEAD.fullmatch(self.pieces[0]))
         )
 
+    @property
+    def weight(self) -> int:
+        """How much it takes for a message to fit by chance; a beginning of its own counts more."""
+        return sum(map(len, self.pieces)) + (8 if _WORD.search(self.pieces[0]) else 0)
+
     def fits(self, text: str) -> list[str] | None:
         """What fills the gaps, None when the text is another message."""
         first, last = self.pieces[0], self.pieces[-1]
@@ -75,7 +84,7 @@ class Template:
         # A gap that ends in the middle of a sentence belongs to another message.
         if any(gap.endswith((":", ";")) for gap in filled[:-1]):
             return None
-        if self.loose and any(" " in gap and not _DIGIT.search(gap) for gap in filled[1:]):
+        if self.loose and any(gap.count(" ") > 1 for gap in filled[1:]):
             return None
         return filled
 
@@ -86,6 +95,8 @@ class Catalogue:
 
     whole: dict[str, str]
     gapped: tuple[Template, ...]
+    suffixes: tuple[Template, ...]
+    """Those of them that are added to the end of others."""
     words: dict[str, str]
     units: dict[str, str]
 
@@ -102,20 +113,34 @@ def catalogue() -> Catalogue:
         if len(pieces) == 1:
             whole[english] = korean
         else:
-            words = _WORD.findall(" ".join(pieces).lower())
-            gapped.append(Template(pieces, korean, _telling(pieces), _SMALL.issuperset(words)))
+            gapped.append(_template(pieces, korean))
     # What begins as a lead does is no message whose first gap holds that word.
     leads = tuple(one.pieces[0] for one in gapped if one.lead)
-    gapped.sort(key=lambda one: (not one.pieces[0].startswith(leads), -sum(map(len, one.pieces))))
-    return Catalogue(whole, tuple(gapped), held["words"], held["units"])
+    gapped.sort(key=lambda one: (not one.pieces[0].startswith(leads), -one.weight))
+    suffixes = tuple(one for one in gapped if one.pieces[0].startswith(("; ", "(")))
+    return Catalogue(whole, tuple(gapped), suffixes, held["words"], held["units"])
 
 
-def _telling(pieces: tuple[str, ...]) -> bool:
-    """Two words, or one with a colon or a bracket beside it: `line {0}: {1}`, `{0} (given: {1})`."""
-    words = _WORD.findall(" ".join(pieces).lower())
-    return len(words) >= 2 or (
-        not _SMALL.issuperset(words) and any(sign in piece for piece in pieces for sign in ":(")
-    )
+def _template(pieces: tuple[str, ...], korean: str) -> Template:
+    """The template; two gaps side by side in both languages are one, since nothing says where the first ends."""
+    parts = list(pieces)
+    for gap in range(len(parts) - 3, -1, -1):
+        pair = f"{{{gap}}} {{{gap + 1}}}"
+        if parts[gap + 1] == " " and pair in korean:
+            del parts[gap + 1]
+            after = gap
+
+            def renumbered(match: re.Match[str], after: int = after) -> str:
+                number = int(match[1])
+                return match[0].replace(match[1], str(number - (number > after)), 1)
+
+            korean = _GAP.sub(renumbered, korean.replace(pair, f"{{{gap}}}"))
+    words = _WORD.findall(" ".join(parts).lower())
+    loose = _SMALL.issuperset(words)
+    # Two words, or one with a colon or a bracket beside it: `line {0}: {1}`, `{0} (given: {1})`.
+    marked = any(sign in piece for piece in parts for sign in ":(")
+    telling = not loose and (len(words) >= 2 or marked)
+    return Template(tuple(parts), korean, telling, loose)
 
 
 def word(text: str) -> str:
@@ -143,7 +168,12 @@ def _said(text: str, depth: int) -> str | None:
     bare = text.strip()
     if depth > _DEEPEST or not _WORD.search(bare):
         return None
-    found = _by_template(bare, depth)
+    # First a template that explains all of it, then one with an addition at the end.
+    found = _by_template(bare, depth, clean=True)
+    if found is None:
+        found = _by_suffix(bare, depth)
+    if found is None:
+        found = _by_template(bare, depth, clean=False)
     if found is None:
         found = _by_joint(bare, depth)
     if found is None:
@@ -151,14 +181,36 @@ def _said(text: str, depth: int) -> str | None:
     return _laid_out(text, bare, found)
 
 
-def _by_template(bare: str, depth: int) -> str | None:
+def _by_suffix(bare: str, depth: int) -> str | None:
+    """A message and what was added to its end: `...; the engine does not need it`, `... (estimate)`."""
+    held = catalogue()
+    for mark in _ADDED:
+        at = bare.rfind(mark)
+        if at <= 0:
+            continue
+        tail = bare[at:].strip()
+        added = held.whole.get(tail) or _by_gaps(tail, depth + 1, held.suffixes)
+        if added is not None:
+            return (_said(bare[:at], depth) or bare[:at]) + (" " if mark == " (" else "") + added
+    return None
+
+
+def _by_template(bare: str, depth: int, *, clean: bool) -> str | None:
     held = catalogue()
     if bare in held.whole:
         return held.whole[bare]
-    for template in held.gapped:
+    return _by_gaps(bare, depth, held.gapped, clean=clean)
+
+
+def _by_gaps(
+    bare: str, depth: int, templates: tuple[Template, ...], *, clean: bool = False
+) -> str | None:
+    for template in templates:
         if depth and not template.telling:
             continue
         filled = template.fits(bare)
+        if clean and filled and any(mark in gap for gap in filled for mark in _ADDED):
+            continue
         if filled is not None:
             # What follows a lead is a whole message.
             below = depth if template.lead else depth + 1
@@ -181,6 +233,12 @@ def _by_joint(bare: str, depth: int) -> str | None:
     if len(cut) > 1:
         cut[0] = _laid_out(cut[0], cut[0].strip(), word(cut[0].strip()))
         return "".join([cut[0], *(_said(part, depth + 1) or part for part in cut[1:])])
+    amount = _AMOUNT.fullmatch(bare)
+    if amount:
+        return f"{amount[1]} {word(amount[2])}"
+    if bare.startswith(_ARROW):
+        below = _said(bare[len(_ARROW) :], depth)
+        return _ARROW + below if below else None
     for joint in _JOINTS:
         if joint not in bare:
             continue

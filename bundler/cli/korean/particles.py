@@ -12,7 +12,7 @@ import re
 # Form that a template names -> (after a consonant, after a vowel).
 PAIRS = {
     "을": ("을", "를"), "이": ("이", "가"), "은": ("은", "는"), "과": ("과", "와"),
-    "으로": ("으로", "로"), "이라": ("이라", "라"), "이나": ("이나", "나"),
+    "으로": ("으로", "로"), "이라": ("이라", "라"), "이나": ("이나", "나"), "이어야": ("이어야", "여야"),
 }  # fmt: skip
 _L = 8  # the final consonant ㄹ, after which it is 로, not 으로
 _OTHER = 1  # any other one

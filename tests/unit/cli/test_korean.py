@@ -61,7 +61,7 @@ def test_every_gap_is_in_both_languages() -> None:
         # Gaps in another order, with the particle that the value asks for.
         ("/r: toy is not installed here; installed: a, b", "/r: toy는 설치되어 있지 않습니다. 설치된 릴리스: a, b"),
         # A message within a message.
-        ("reading /x: Permission denied", "reading /x: 권한 없음"),
+        ("reading /x: Permission denied", "/x 읽기 실패: 권한 없음"),
         # Nothing of ours: as it was.
         ("Loading weights took 3.1 seconds", "Loading weights took 3.1 seconds"),
         ("", ""),
