@@ -22,8 +22,8 @@ PACKAGE = Path(__file__).parent.parent / "bundler"
 SILENT = (
     "adapters/report_", "bootstrap/", "manifests/", "demo/cpu_shim", "demo/hub", "demo/tiny_", "demo/tokenizer",
     "demo/weights", "cli/korean/", "domain/gpus",
-    "accept/correctness/background", "adapters/engine_vllm/runlog", "adapters/engine_vllm/replacements",
-    "format/llamalog", "deploy/playbook/", "deploy/kubernetes", "deploy/leaderworker", "deploy/units",
+    "accept/correctness/background", "adapters/engine_vllm/runlog",
+    "format/llamalog", "deploy/playbook/",  "deploy/leaderworker",
     "review/korean", "review/licencenames", "review/licencetexts", "review/checksections", "review/sections",
     "review/form", "review/page", "review/flawsection", "review/templates", "review/tables", "review/document",
     "review/markdown", "review/sbom_", "review/style", "build/readme", "accept/prompts",
@@ -259,8 +259,8 @@ LIBRARY = {
     "Show completion for the current shell, to copy it or customize the installation.",
     "Input should be greater than or equal to {0}", "Input should be less than or equal to {0}", "Input should be greater than {0}", "Input should be less than {0}", "Input should be a valid integer", "Input should be a valid integer, unable to parse string as an integer", "Input should be a valid number", "Input should be a valid number, unable to parse string as a number", "Input should be a valid string", "Input should be a valid boolean", "Input should be a valid boolean, unable to interpret input", "Input should be a valid dictionary", "Input should be a valid list", "Input should be a valid tuple", "Input should be a valid dictionary or instance of {0}", "Input should be {0} or {1}", "Input should be {0}", "Field required", "Extra inputs are not permitted", "String should match pattern {0}", "String should have at least {0} character", "String should have at least {0} characters", "String should have at most {0} characters", "Value error, {0}",
     # `(given: ...)` of build/specfile.py, after any of these.
-    "{0} and {1} more", "{0}: line {1}: not YAML: {2}", "line {0}: not YAML: {1}", "line {0}: unknown key {1}; did you mean {2}? (allowed: {3})", "{0}: line {1}: unknown key {2}; did you mean {3}? (allowed: {4})", "Tuple should have at least {0} item after validation, not {1}", "List should have at least {0} item after validation, not {1}", "reading {0}: {1}", "writing {0}: {1}", "creating {0}: {1}", "opening {0}: {1}", "removing {0}: {1}", "renaming {0}: {1}", "switching {0}: {1}", "unpacking to {0}: {1}",
-"{0}, or choose --attention-backend {1}.",     "{0} (given: {1})", "{0}, concurrency {1}",
+    "{0} and {1} more", "{0}: line {1} not YAML: {2}", "line {0} not YAML: {1}", "line {0}: unknown key {1}; did you mean {2}? (allowed: {3})", "{0}: line {1}: unknown key {2}; did you mean {3}? (allowed: {4})", "Tuple should have at least {0} item after validation, not {1}", "List should have at least {0} item after validation, not {1}", "reading {0}: {1}", "writing {0}: {1}", "creating {0}: {1}", "opening {0}: {1}", "removing {0}: {1}", "renaming {0}: {1}", "switching {0}: {1}", "unpacking to {0}: {1}",
+"{0}, or choose --attention-backend {1}.",     "(given: {0})", "{0}, concurrency {1}",
     "No such file or directory", "Permission denied", "No space left on device", "Read-only file system",
     "Is a directory", "Not a directory", "Input/output error", "Disk quota exceeded", "File exists",
     "File too large", "Connection refused", "Operation not permitted", "Directory not empty",

@@ -76,7 +76,7 @@ def test_one_medium_gets_all_and_verifies(small: SmallBundle, tmp_path: Path) ->
 def test_volumes_are_spread_over_sticks_and_each_can_be_imported_alone(
     small: SmallBundle, stick: Any, tmp_path: Path
 ) -> None:
-    sticks = [stick(2600), stick(2600)]
+    sticks = [stick(3000), stick(3000)]
     count = len(small.volumes())
     assert count > 3
     copy(small, *sticks)
