@@ -31,6 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure() -> None:
     """A gate under nohup or in a shell's background has signals ignored, and programs inherit that."""
+    # Messages are compared in English, whatever the host's locale is.
+    os.environ["AIRBUNDLE_LANG"] = "en"
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)

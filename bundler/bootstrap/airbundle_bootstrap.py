@@ -126,6 +126,129 @@ class Progress:
         put(sys.stderr, line.format(self.label, *figures))
 
 
+# ---- Korean: errors and what to do, where AIRBUNDLE_LANG or the locale asks for it. ----
+
+KOREAN = (
+    ("{}: no such folder", "{}: 폴더가 없습니다"),
+    ("{}: no such key file", "{}: 키 파일이 없습니다"),
+    ("{}: not an Ed25519 public key in PEM form", "{}: PEM 형식의 Ed25519 공개 키가 아닙니다"),
+    ("{}: not there", "{}: 없습니다"),
+    ("{}: over the limit of {} bytes", "{}: 한도 {}바이트를 넘습니다"),
+    ("{}: there is no signature", "{}: 서명이 없습니다"),
+    ("{}: no public key to check it with", "{}: 확인할 공개 키가 없습니다"),
+    ("{}: the signature cannot be checked", "{}: 서명을 확인할 수 없습니다"),
+    (
+        "{}: not the signature of {} by key {}: one of them changed, or another's key",
+        "{}: {}에 대한 키 {}의 서명이 아닙니다. 둘 중 하나가 바뀌었거나 다른 키입니다",
+    ),
+    ("temporary files cannot be written: {}", "임시 파일을 쓸 수 없습니다: {}"),
+    ("{}: {}: truncated, {} bytes of {}", "{}: {}: 잘렸습니다. 현재 {}바이트, 원래 {}바이트"),
+    ("{}: {}: cannot be read: {}", "{}: {}: 읽을 수 없습니다: {}"),
+    ("{}: {}: changed", "{}: {}: 바뀌었습니다"),
+    ("{}: is not in this bundle but in its base", "{}: 이 번들이 아니라 기반 번들에 있습니다"),
+    ("{}: cannot be unpacked: {}", "{}: 풀 수 없습니다: {}"),
+    ("{}: {} free, about {} needed", "{}: 여유 공간 {}, 필요한 공간 약 {}"),
+    ("{}: a policy is in force, and {}: {}", "{}: 정책이 적용 중이며 {}: {}"),
+    ("missing: {}", "없음: {}"),
+    ("this host lacks: {}", "이 호스트에 없는 것: {}"),
+    ("interrupted", "중단되었습니다"),
+    ("Run the same command again; it continues.", "같은 명령을 다시 실행하면 이어서 진행합니다."),
+    ("Give --dir the bundle's folder.", "--dir에 번들 폴더를 지정하십시오."),
+    ("Give --key PUBLIC.pem.", "--key PUBLIC.pem을 지정하십시오."),
+    (
+        "Give --key the supplier's PUBLIC key (PEM), received by another way than the bundle.",
+        "--key에 번들과 다른 경로로 받은 공급사의 공개 키(PEM)를 지정하십시오.",
+    ),
+    (
+        "Free space in /tmp, or set TMPDIR to another folder.",
+        "/tmp의 공간을 확보하거나 TMPDIR를 다른 폴더로 설정하십시오.",
+    ),
+    (
+        "Copy every file of the bundle into one folder.",
+        "번들의 모든 파일을 한 폴더에 복사하십시오.",
+    ),
+    (
+        "Ask the supplier for it. A bundle without a signature needs --unsigned.",
+        "공급사에 요청하십시오. 서명 없는 번들에는 --unsigned가 필요합니다.",
+    ),
+    (
+        "Put OpenSSL 3 (or 1.1.1) on PATH, or verify on a host that has it.",
+        "OpenSSL 3(또는 1.1.1)을 PATH에 두거나, 그것이 있는 호스트에서 검증하십시오.",
+    ),
+    (
+        "Do not install. Ask the supplier, by another way, for the right key and bundle.",
+        "설치하지 마십시오. 공급사에 별도 경로로 올바른 키와 번들을 요청하십시오.",
+    ),
+    ("Copy it again, or use another medium.", "다시 복사하거나 다른 매체를 쓰십시오."),
+    (
+        "Have the bundle built again; the tool's own files must be in it.",
+        "번들을 다시 빌드하도록 요청하십시오. 도구 자체의 파일이 들어 있어야 합니다.",
+    ),
+    ("Copy them beside the others.", "다른 파일과 같은 폴더에 복사하십시오."),
+    ("Free space, or give another --root.", "공간을 확보하거나 다른 --root를 지정하십시오."),
+    ("Add it, then check again.", "갖춘 뒤 다시 확인하십시오."),
+    ("Add it, then rerun.", "갖춘 뒤 다시 실행하십시오."),
+    (
+        "Copy them beside the others; the tool itself lies in them.",
+        "다른 볼륨과 같은 폴더에 복사하십시오. 도구가 그 안에 있습니다.",
+    ),
+    (
+        "They are sealed: this host needs an airbundle first, or volumes.sealable.",
+        "암호화되어 있습니다. 이 호스트에 airbundle이 먼저 있거나 volumes.sealable로 빌드해야 합니다.",
+    ),
+    (
+        "Have the bundle built again with a sound file.",
+        "온전한 파일로 번들을 다시 빌드하도록 요청하십시오.",
+    ),
+    (
+        "Carry an `install_only` archive as python-runtime.",
+        "`install_only` 아카이브를 python-runtime으로 담으십시오.",
+    ),
+    (
+        "Is --root mounted noexec, or the bundle for another processor?",
+        "--root가 noexec로 마운트되었거나 다른 프로세서용 번들인지 확인하십시오.",
+    ),
+    (
+        "Fix the cause and run the same command again; an older tool stays usable.",
+        "원인을 해결한 뒤 같은 명령을 다시 실행하십시오. 이전 도구는 계속 쓸 수 있습니다.",
+    ),
+    (
+        "{} import DIR --root {}; then run this again.",
+        "{} import DIR --root {} 실행 후 다시 실행하십시오.",
+    ),
+    (
+        "Free space. Then run the same command again.",
+        "공간을 확보한 뒤 같은 명령을 다시 실행하십시오.",
+    ),
+    (
+        "Check the owner, the mount and the disk. Then run the same command again.",
+        "소유자, 마운트, 디스크를 확인한 뒤 같은 명령을 다시 실행하십시오.",
+    ),
+    (AGAIN, "표시된 파일을 원본에서 다시 복사한 뒤 같은 명령을 다시 실행하십시오."),
+    (REBUILD, "번들을 다시 빌드하도록 요청하거나 번들과 함께 온 bootstrap을 쓰십시오."),
+)
+
+
+def wants_korean():
+    """Whether AIRBUNDLE_LANG, else the locale, asks for Korean, and stderr can show it."""
+    names = ("AIRBUNDLE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+    said = next((os.environ[name] for name in names if os.environ.get(name)), "")
+    try:
+        "한글".encode(sys.stderr.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return re.split("[_.@]", said)[0] == "ko"
+
+
+def told(text):
+    """The text in Korean, with what fills its gaps; in English where the table lacks it."""
+    for english, korean in KOREAN:
+        match = re.match("(.*?)".join(map(re.escape, english.split("{}"))) + "$", text, re.S)
+        if match:
+            return korean.format(*match.groups())
+    return text
+
+
 # ---- Trust: the key, the signature. ----
 
 
@@ -939,6 +1062,10 @@ def main():
         code, text = SPACE if full else FILE_ACCESS, os.fsdecode(place) + ": " + str(cause.strerror)
         hint = "Free space." if full else "Check the owner, the mount and the disk."
         hint += " Then run the same command again."
+    if wants_korean():
+        put(sys.stderr, "오류: " + told(text))
+        put(sys.stderr, "조치: " + told(hint))
+        return code
     put(sys.stderr, "error: " + text)
     put(sys.stderr, "hint: " + hint)
     return code

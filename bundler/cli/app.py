@@ -7,16 +7,18 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated
 
 import typer
 
+from bundler.cli import language
 from bundler.cli.completing import completed_words
 from bundler.cli.console import say, show_json
 from bundler.cli.examples import EXAMPLES
-from bundler.cli.streams import ERR, plain_wanted
-from bundler.errors import EXIT_INTERRUPTED, BundlerError, FileAccessError
+from bundler.cli.streams import ERR, OUT, plain_wanted
+from bundler.errors import EXIT_INTERRUPTED, BundlerError, EngineError, FileAccessError
 
 # Where each command lives. A run loads the module of its own command alone: a check of a stick should not
 # wait for what builds bundles.
@@ -123,7 +125,8 @@ def run(argv: list[str]) -> int:
         # It is everybody's, wherever it stands.
         argv = ["--verbose", *(word for word in argv if word != "--verbose")]
     try:
-        result = make_app(argv)(args=argv, prog_name="airbundle", standalone_mode=False)
+        language.check()
+        result = _command(argv)(args=argv, prog_name="airbundle", standalone_mode=False)
     except BundlerError as error:
         return _report(error, argv)
     except KeyboardInterrupt:
@@ -136,7 +139,7 @@ def run(argv: list[str]) -> int:
         # Typer's own usage errors: they know how to show themselves.
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if callable(show) and isinstance(code, int):
-            show()
+            _show_usage(error, show)
             return code
         if type(error).__name__ == "Abort":
             return _interrupted()
@@ -147,6 +150,28 @@ def run(argv: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _command(argv: list[str]) -> Callable[..., object]:
+    """The command line, with help in the reader's language."""
+    app = make_app(argv)
+    if not OUT.korean:
+        return app
+    from bundler.cli.korean.helping import in_korean
+
+    korean: Callable[..., object] = in_korean(typer.main.get_command(app))
+    return korean
+
+
+def _show_usage(error: Exception, show: Callable[[], object]) -> None:
+    """A usage error, as Typer shows it or in Korean. No message: the help is shown already."""
+    if not ERR.korean or not hasattr(error, "ctx") or type(error).__name__ == "NoArgsIsHelpError":
+        show()
+        return
+    from bundler.cli.korean.helping import usage_lines
+
+    for line in usage_lines(error):
+        ERR.verbatim(line)
+
+
 def _interrupted() -> int:
     ERR.line("interrupted: run the same command again to continue", style="yellow")
     return EXIT_INTERRUPTED
@@ -155,11 +180,13 @@ def _interrupted() -> int:
 def _report(error: BundlerError, argv: list[str]) -> int:
     if "--verbose" in argv:
         logging.getLogger(__name__).exception("traceback")
+    # What an engine said last is its own words.
+    detail = ERR.verbatim if isinstance(error, EngineError) else ERR.line
     for line in error.details:
-        ERR.line(f"  {line}", style="dim")
-    ERR.line(f"error: {error}", style="bold red")
+        detail(f"  {line}", style="dim")
+    ERR.line(f"error: {ERR.spoken(str(error))}", style="bold red")
     if error.hint:
-        ERR.line(f"hint: {error.hint}")
+        ERR.line(f"hint: {ERR.spoken(error.hint)}")
     if "--json" in argv:
         show_json(
             {

@@ -46,6 +46,11 @@ def say(line: str, style: str = "") -> None:
     OUT.line(line, style)
 
 
+def quote(line: str, style: str = "") -> None:
+    """Another program's words, such as a log: never translated."""
+    OUT.verbatim(line, style)
+
+
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A small table; columns named `#...` are numbers and lie to the right."""
     from bundler.cli.drawing import draw_table
@@ -97,7 +102,8 @@ class _PlainTask:
     def __init__(
         self, label: str, total: int, unit: str, more: Callable[[], str] = lambda: ""
     ) -> None:
-        self._label, self._total, self._unit = label, total, unit
+        self._bytes = unit == "bytes"
+        self._label, self._total, self._unit = ERR.word(label), total, ERR.unit(unit)
         self._more = more
         self._done = 0
         self._began = self._shown = time.monotonic()
@@ -123,10 +129,6 @@ class _PlainTask:
         done = self._amount(self._done) if self._bytes else f"{self._done} {self._unit}"
         ERR.line(f"{self._label}: {done} in {took:.1f} s, {self._rate(self._done / took)}")
 
-    @property
-    def _bytes(self) -> bool:
-        return self._unit == "bytes"
-
     def _show(self, quiet_s: float) -> None:
         """The line of now, when the last one is `quiet_s` old."""
         now = time.monotonic()
@@ -136,12 +138,13 @@ class _PlainTask:
         took = now - self._began
         rate = self._done / max(took, 1e-9)
         total = self._amount(self._total) if self._bytes else f"{self._total} {self._unit}"
-        pace = f" after {took:.0f} s"
+        label, done = self._label, self._amount(self._done)
         if rate > 0:
             left = max(0, self._total - self._done) / rate
-            pace = f", {self._rate(rate)}, {left:.0f} s left"
+            told = f"{label}: {done} of {total}, {self._rate(rate)}, {left:.0f} s left"
+        else:
+            told = f"{label}: {done} of {total} after {took:.0f} s"
         more = "" if self._bytes else self._more()
-        told = f"{self._label}: {self._amount(self._done)} of {total}{pace}"
         ERR.line(f"{told}; {more}" if more else told)
 
     def _amount(self, value: int) -> str:

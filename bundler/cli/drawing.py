@@ -25,6 +25,10 @@ from bundler.cli.loadfigures import LoadFigures
 from bundler.cli.streams import ERR, OUT
 from bundler.ports import Task
 
+_OUR_WORDS = frozenset(
+    ("what", "state", "import", "release", "use", "kind", "change", "outcome", "signed by", "found")
+)
+
 
 class Drawn(Console):
     """A console that does not close stdout from a helper thread."""
@@ -38,16 +42,18 @@ class Drawn(Console):
 
 def draw_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """See `console.table`."""
-    head = Text(OUT.shown(title), style="bold") if title else None
+    head = Text(OUT.shown(OUT.word(title)), style="bold") if title else None
     drawn = Table(title=head, title_justify="left", box=None, pad_edge=False)
     for column in columns:
         drawn.add_column(
-            Text(OUT.shown(column.lstrip("#"))),
+            Text(OUT.shown(OUT.word(column.lstrip("#")))),
             justify="right" if column.startswith("#") else "left",
             overflow="fold",
         )
+    # In these columns a cell is one of our own words; elsewhere a single word may be anybody's name.
+    told = [OUT.word if column in _OUR_WORDS else OUT.spoken for column in columns]
     for row in rows:
-        drawn.add_row(*(Text(OUT.shown(cell)) for cell in row))
+        drawn.add_row(*(Text(OUT.shown(say(cell))) for say, cell in zip(told, row, strict=False)))
     OUT.drawn.print(drawn)
 
 
@@ -79,7 +85,7 @@ class RichProgress(LoadFigures):
         amount: list[ProgressColumn] = (
             [DownloadColumn(binary_units=True), TransferSpeedColumn()]
             if unit == "bytes"
-            else [MofNCompleteColumn(), TextColumn(unit)]
+            else [MofNCompleteColumn(), TextColumn(ERR.unit(unit), markup=False)]
         )
         columns = [
             TextColumn("{task.description:<12}", markup=False),
@@ -90,7 +96,7 @@ class RichProgress(LoadFigures):
         self.begin(label)
         load = _Load(self, *columns) if unit == "requests" else None
         with load or Progress(*columns, console=ERR.drawn) as drawn:
-            yield _RichTask(drawn, drawn.add_task(ERR.shown(label), total=total))
+            yield _RichTask(drawn, drawn.add_task(ERR.shown(ERR.word(label)), total=total))
 
     def note(self, line: str) -> None:
         """One line."""

@@ -11,7 +11,7 @@ import typer
 from bundler import wiring
 from bundler.cli.changed import changed_json, say_changed
 from bundler.cli.completing import services
-from bundler.cli.console import progress, say, show_json, table
+from bundler.cli.console import progress, quote, say, show_json, table
 from bundler.cli.options import JsonOption, RootOption, root_folder
 from bundler.errors import EXIT_FAIL, StateError, TrustError, disk_errors
 
@@ -138,7 +138,7 @@ def logs(
             say(f"== {path.stem}", "bold")
         with disk_errors("reading", path):
             for line in _tail(path, lines):
-                say(line)
+                quote(line)
     if follow:
         _follow(paths[-1])
 
@@ -160,7 +160,7 @@ def _follow(path: Path) -> None:
         while True:
             line = file.readline()
             if line:
-                say(line.rstrip("\n"))
+                quote(line.rstrip("\n"))
             else:
                 time.sleep(0.3)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bundler.cli.console import say, table
+from bundler.cli.streams import OUT
 
 if TYPE_CHECKING:
     from bundler.domain.host import Row
@@ -28,7 +29,7 @@ def show_rows(title: str, rows: Sequence[Row]) -> None:
     )
     for row in rows:
         if row.state in ("fail", "warn") and row.fix:
-            say(f"{row.name}: {row.fix}", _STYLES[row.state])
+            say(f"{OUT.word(row.name)}: {row.fix}", _STYLES[row.state])
     count = counts(rows)
     say(
         f"{count['ok']} ok, {count['warn']} to look at, {count['fail']} in the way,"

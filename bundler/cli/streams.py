@@ -15,6 +15,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, TextIO
 
+from bundler.cli import language
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -84,8 +86,41 @@ class Stream:
         safe = _STEERING.sub(_escaped, text)
         return safe.encode(self.encoding, "backslashreplace").decode(self.encoding)
 
+    @property
+    def korean(self) -> bool:
+        """Whether Korean is wanted and can be shown here."""
+        return language.korean() and language.can_show(self.encoding)
+
+    def spoken(self, text: str) -> str:
+        """A message in the reader's language."""
+        if not self.korean:
+            return text
+        from bundler.cli.korean import translate
+
+        return "\n".join(map(translate, text.split("\n")))
+
+    def word(self, text: str) -> str:
+        """A heading, a label or a state in the reader's language."""
+        if not self.korean:
+            return text
+        from bundler.cli.korean import word
+
+        return word(text)
+
+    def unit(self, text: str) -> str:
+        """What is counted, in the reader's language."""
+        if not self.korean:
+            return text
+        from bundler.cli.korean import unit
+
+        return unit(text)
+
     def line(self, text: str, style: str = "") -> None:
-        """One line, or several, made safe."""
+        """One message, in the reader's language and made safe."""
+        self.verbatim(self.spoken(text), style)
+
+    def verbatim(self, text: str, style: str = "") -> None:
+        """A line as it is, such as an engine's log has it, made safe."""
         if self.is_terminal:
             from rich.text import Text
 
