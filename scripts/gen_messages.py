@@ -27,6 +27,10 @@ SILENT = (
     "review/korean", "review/licencenames", "review/licencetexts", "review/checksections", "review/sections",
     "review/form", "review/page", "review/flawsection", "review/templates", "review/tables", "review/document",
     "review/markdown", "review/sbom_", "review/style", "build/readme", "accept/prompts",
+    "review/redlinepage", "review/redlinewords", "review/malwaresection", "review/filechecks",
+    "review/handbook/site", "review/handbook/style", "cli/manpage", "cli/examples",
+    # Answers to an owner's questions are made in both languages.
+    "deploy/answers", "deploy/evidence", "deploy/sentences",
     "accept/correctness/texts", "accept/correctness/tasks",
 )  # fmt: skip
 # Calls whose words go nowhere a person looks.
@@ -275,6 +279,12 @@ WORDS = {
     "description", "created", "target", "tool", "base", "signature", "needs", "waived", "present", "absent",
     "error", "warning", "note", "weights", "added", "removed", "changed", "attention", "linear", "graphs",
     "model", "wheel", "lock", "requirements", "spec",
+    # Rows and columns of `doctor`, `review --against` and `--dry-run`.
+    "packages", "cache", "index", "imports", "policy", "text", "root", "garbage", "upgrade", "releases", "services",
+    "whole", "there", "none", "not readable", "half installed",
+    "write", "replace", "append to", "remove", "point", "make", "start", "stop",
+    "trust", "component", "file", "execution", "vulnerability", "setting", "record",
+    "answered", "partly", "open",
 }  # fmt: skip
 
 
