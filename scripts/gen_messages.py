@@ -264,7 +264,7 @@ LIBRARY = {
     "Input should be greater than or equal to {0}", "Input should be less than or equal to {0}", "Input should be greater than {0}", "Input should be less than {0}", "Input should be a valid integer", "Input should be a valid integer, unable to parse string as an integer", "Input should be a valid number", "Input should be a valid number, unable to parse string as a number", "Input should be a valid string", "Input should be a valid boolean", "Input should be a valid boolean, unable to interpret input", "Input should be a valid dictionary", "Input should be a valid list", "Input should be a valid tuple", "Input should be a valid dictionary or instance of {0}", "Input should be {0} or {1}", "Input should be {0}", "Field required", "Extra inputs are not permitted", "String should match pattern {0}", "String should have at least {0} character", "String should have at least {0} characters", "String should have at most {0} characters", "Value error, {0}",
     # `(given: ...)` of build/specfile.py, after any of these.
     "{0} and {1} more", "{0}: line {1} not YAML: {2}", "line {0} not YAML: {1}", "line {0}: unknown key {1}; did you mean {2}? (allowed: {3})", "{0}: line {1}: unknown key {2}; did you mean {3}? (allowed: {4})", "Tuple should have at least {0} item after validation, not {1}", "List should have at least {0} item after validation, not {1}", "reading {0}: {1}", "writing {0}: {1}", "creating {0}: {1}", "opening {0}: {1}", "removing {0}: {1}", "renaming {0}: {1}", "switching {0}: {1}", "unpacking to {0}: {1}",
-"{0}, or choose --attention-backend {1}.", "extra {0}", "import {0}", "release {0}", "{0}: {1} files, {2}", "(given: {0})", "{0}, concurrency {1}",
+"{0}, or choose --attention-backend {1}.", "running: none", "requires nothing", "extra {0}", "import {0}", "release {0}", "{0}: {1} files, {2}", "(given: {0})", "{0}, concurrency {1}",
     "No such file or directory", "Permission denied", "No space left on device", "Read-only file system",
     "Is a directory", "Not a directory", "Input/output error", "Disk quota exceeded", "File exists",
     "File too large", "Connection refused", "Operation not permitted", "Directory not empty",
@@ -284,7 +284,7 @@ WORDS = {
     "whole", "there", "none", "not readable", "half installed",
     "write", "replace", "append to", "remove", "point", "make", "start", "stop",
     "trust", "component", "file", "execution", "vulnerability", "setting", "record",
-    "answered", "partly", "open", "works",
+    "answered", "partly", "open", "works", "running", "waiting",
 }  # fmt: skip
 
 
