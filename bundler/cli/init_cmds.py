@@ -175,6 +175,10 @@ def _files(path: Path, text: str, *, force: bool) -> dict[Path, str]:
     from bundler.build.starting import SCHEMA_FILE
     from bundler.cli.build_cmds import schema_document
 
+    if path.is_dir():
+        raise StateError(
+            f"{path}: is a folder", hint="Name the file to write: airbundle init NAME.yaml"
+        )
     if path.exists() and not force:
         raise StateError(f"{path}: is there already", hint="Name another file, or give --force.")
     files = {path: text}

@@ -62,8 +62,9 @@ def test_searches_and_comparisons_of_the_same_bundle_are_in_the_page(
     broken = root / "acceptance" / "2026-01-04T000000Z-find-max"
     broken.mkdir()
     (broken / FILE).write_text("{")
+    (root / "acceptance" / "2026-01-05T000000Z-ab" / AB_RECORD).mkdir(parents=True)
     assert run(["report", "--root", str(root)]) == 0
-    assert "left out:" in capsys.readouterr().out
+    assert capsys.readouterr().out.count("left out:") == 2
     page = (root / "acceptance" / "2026-01-01T000000Z" / "report.html").read_text("utf-8")
     assert "passes up to 22 in flight" in page
     assert "kernel=triton" in page
@@ -117,8 +118,20 @@ def test_a_report_of_another_run_does_not_keep_the_signature(
         acceptance(levels=(1, 10), slow=2).model_copy(update={"began": "later"}),
         "2026-02-01T000000Z",
     )
+    kept = (out / "report.json.sig").read_bytes()
+    told = report(capsys, "--root", root, "--out", out, "--dry-run")
+    assert ("remove", str(out / "report.json.sig")) in [(one["act"], one["what"]) for one in told["changes"]]  # fmt: skip
+    assert (out / "report.json.sig").read_bytes() == kept
     report(capsys, "--root", root, "--out", out)
     assert not (out / "report.json.sig").exists()
+
+
+@pytest.mark.parametrize("last", [b"\xff\xfe", b"x" * 5000, b"a\0b", b"../..", b""])
+def test_what_the_last_run_is_called_may_be_damaged(
+    root: Path, last: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "acceptance" / "last").write_bytes(last)
+    assert report(capsys, "--root", root)["files"]
 
 
 def later(root: Path, **changes: Any) -> None:
