@@ -187,3 +187,26 @@ def test_a_run_is_not_compared_with_itself_or_with_nothing(
     for other in ("2026-01-01T000000Z", "nowhere"):
         assert run(["report", "--root", str(root), "--compare", other]) == 17
     assert "no such run" in capsys.readouterr().err
+
+
+def test_a_level_of_no_users_is_no_figure(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed = json.loads((root / "acceptance" / "2026-01-01T000000Z" / "record.json").read_text())
+    changed["began"] = "2025-01-01T00:00:00Z"
+    changed["levels"][0]["concurrency"] = 0
+    (tmp_path / "changed.json").write_text(json.dumps(changed))
+    said = report(capsys, "--root", root, "--compare", tmp_path / "changed.json", code=9)
+    assert "the run of 2025-01-01T00:00:00Z: output_tokens_per_s" in said["error"]
+    assert "at 0 users is no figure" in said["error"]
+
+
+def test_no_word_of_a_record_is_markup_in_the_page(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = root / "acceptance" / "2026-01-01T000000Z"
+    record = json.loads((folder / "record.json").read_text())
+    record["comparisons"][0]["kind"] = "<script>x"
+    (folder / "record.json").write_text(json.dumps(record))
+    report(capsys, "--root", root)
+    assert "<script>x" not in (folder / "report.html").read_text("utf-8")
