@@ -143,8 +143,6 @@ def review(
     verified = trust.open(folder)
     signer = wiring.signer(sign_with) if sign_with else None
     place = out or (redline_place(folder) if against else folder / FOLDER)
-    if not place.name:  # `.`: it is made beside its place, which needs a name
-        place = place.resolve()
     _check_place(place, verified, signer, given=out is not None)
     _check_kind(place, redline=against is not None)
     shown = progress(quiet=quiet or json)

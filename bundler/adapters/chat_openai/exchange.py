@@ -81,13 +81,15 @@ async def exchange(
             inbox.close()
     loop = asyncio.get_running_loop()
     reader = _Reader(sink, most, loop.create_future())
-    place = urlsplit(url)
+    try:
+        place = urlsplit(url)
+        port = place.port or 80
+    except ValueError as cause:
+        raise failure(f"cannot connect to {url}: {cause}") from cause
     late = EngineError(f"no whole answer within {timeout_s:g} s")
     ends = loop.time() + timeout_s
     try:
-        connection = await asyncio.wait_for(
-            _connected(place.hostname or "", place.port or 80), timeout_s
-        )
+        connection = await asyncio.wait_for(_connected(place.hostname or "", port), timeout_s)
     except asyncio.TimeoutError as cause:
         raise late from cause
     except UnicodeError as cause:  # what no name of a host can be

@@ -90,6 +90,13 @@ def test_a_name_that_nobody_knows_is_said(monkeypatch: pytest.MonkeyPatch) -> No
         stream("http://no-such-host.invalid:1")
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://127.0.0.1:-1", "http://[::1"])
+def test_an_address_that_is_none_is_an_error_of_the_engine(url: str) -> None:
+    assert not OpenAIChat().healthy(url, "/health")
+    with pytest.raises(EngineError, match=r"^cannot connect to http"):
+        stream(url)
+
+
 def test_a_process_that_may_open_no_more_files_gets_an_error_of_the_engine() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 

@@ -210,3 +210,11 @@ def test_no_word_of_a_record_is_markup_in_the_page(
     (folder / "record.json").write_text(json.dumps(record))
     report(capsys, "--root", root)
     assert "<script>x" not in (folder / "report.html").read_text("utf-8")
+
+
+def test_a_release_in_use_that_is_a_link_to_itself_is_none(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "current").symlink_to("current")
+    said = report(capsys, "--root", root, "--questions", code=17)
+    assert "no release is installed" in said["error"]
