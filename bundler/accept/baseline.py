@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
 
+from pydantic import ValidationError
+
 from bundler.accept.fingerprint import differences
 from bundler.accept.judge import judge, sample_key
 from bundler.accept.ranges import level_value, outcome_of
@@ -14,7 +16,8 @@ from bundler.accept.tolerance import limits
 from bundler.domain.facts import AcceptanceRecord, LevelMetrics
 from bundler.domain.profile import Figure, Figured, Fingerprint, Profile
 from bundler.domain.verdict import Verdict
-from bundler.errors import StateError
+from bundler.errors import FormatError, StateError
+from bundler.format.untrusted import shown
 
 RECORDED: tuple[Figured, ...] = (
     "output_tokens_per_s", "output_tokens_per_s_per_user", "ttft_ms_p50", "ttft_ms_p95",
@@ -107,9 +110,26 @@ def _figures(
                 if value:
                     runs.setdefault((level.concurrency, metric), []).append(round(value, 4))
     return tuple(
-        Figure(metric=metric, concurrency=concurrency, runs=tuple(values))
+        _figure(records[0], metric, concurrency, tuple(values))
         for (concurrency, metric), values in sorted(runs.items())
     )
+
+
+def _figure(
+    record: AcceptanceRecord, metric: Figured, concurrency: int, runs: tuple[float, ...]
+) -> Figure:
+    """The figure, from a record that need not be one of ours.
+
+    Raises:
+        FormatError: nothing that was measured is such a figure.
+    """
+    try:
+        return Figure(metric=metric, concurrency=concurrency, runs=runs)
+    except ValidationError as cause:
+        raise FormatError(
+            f"the run of {shown(record.began)}: {metric} {runs[0]:g} at {concurrency} users is no figure",
+            hint="The record was changed since, or is damaged. Measure again.",
+        ) from cause
 
 
 def doubt_of(record: AcceptanceRecord, level: LevelMetrics) -> str:
@@ -148,8 +168,8 @@ def side_of_record(record: AcceptanceRecord, label: str) -> Side:
         for metric in RECORDED:
             value = level_value(level, metric)
             if value:
-                figures.setdefault(level.service, {})[(level.concurrency, metric)] = Figure(
-                    metric=metric, concurrency=level.concurrency, runs=(value,)
+                figures.setdefault(level.service, {})[(level.concurrency, metric)] = _figure(
+                    record, metric, level.concurrency, (value,)
                 )
     return Side(label, record.fingerprints, figures)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,7 +18,10 @@ from bundler.cli.measuring import measure
 from bundler.cli.options import JsonOption, QuietOption, RootOption, root_folder
 from bundler.cli.rehearsing import rehearsable
 from bundler.domain.ab import PAIRS
-from bundler.errors import StateError
+from bundler.errors import StateError, disk_errors
+
+# No file system has a longer one.
+_LONGEST_NAME = 255
 
 
 def accept(
@@ -274,9 +278,12 @@ def last_record(folder: Path) -> Path:
         StateError: there is none.
     """
     last = folder / LAST
-    name = last.read_text().strip() if last.is_file() else ""
+    name = ""
+    if last.is_file():
+        with disk_errors("reading", last), last.open("rb") as file:
+            name = file.read(_LONGEST_NAME).decode(errors="replace").strip()
     path = folder / name / RECORD
-    if name and path.is_file():
+    if name and "/" not in name and os.path.isfile(path):  # noqa: PTH113 - takes any name
         return path
     records = sorted(folder.glob(f"*/{RECORD}"))
     if not records:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,12 +79,8 @@ def kept(side: Chosen, file: Path) -> int:
         FormatError: it is none, did not end, or says what its runs do not.
     """
     path = file if file.is_file() else side.place.path / file
-    path, acceptance = path.absolute(), side.place.acceptance
-    if not path.resolve().is_relative_to(acceptance.resolve()):
-        raise StateError(
-            f"{path}: lies outside of {acceptance}, and what justifies a release stays on its host",
-            hint="Compare here: airbundle accept --ab KEY=A,B --root ROOT",
-        )
+    path = path.absolute()
+    _named(side.place, path)
     record = _read(path)
     if (record.manifest_sha256, record.release) != (side.verified.digest, side.release.release_id):
         raise StateError(
@@ -94,6 +91,28 @@ def kept(side: Chosen, file: Path) -> int:
     with recorded(side.place, "accept --ab-record", changes=side.apply) as action:
         action.about(side.verified)
         return _end(side, action, record, path)
+
+
+def _named(place: Root, path: Path) -> str:
+    """How a release's record names a comparison: from the root, also where acceptance/ is a link to a larger disk.
+
+    Raises:
+        StateError: it lies elsewhere, or no record can hold its name.
+    """
+    held = Path(os.path.realpath(place.acceptance))
+    real = Path(os.path.realpath(path))
+    if not real.is_relative_to(held):
+        raise StateError(
+            f"{path}: lies outside of {place.acceptance}, and what justifies a release stays on its host",
+            hint="Compare here: airbundle accept --ab KEY=A,B --root ROOT",
+        )
+    name = (place.acceptance / real.relative_to(held)).relative_to(place.path).as_posix()
+    if not name.isprintable():
+        raise StateError(
+            f"{str(path)!a}: a name with control characters",
+            hint="Rename it, then give it again.",
+        )
+    return name
 
 
 def _read(path: Path) -> ABRecord:
@@ -129,7 +148,7 @@ def _end(side: Chosen, action: Action, record: ABRecord, path: Path) -> int:
 
     with disk_errors("reading", path):
         digest = sha256_file(path)
-    where = path.resolve().relative_to(side.place.path.resolve()).as_posix()
+    where = _named(side.place, path)
     # The log keeps a few hundred characters: what counts comes first.
     action.detail = told = f"{where}, SHA-256 {digest}; {record.said}"
     if not side.json:

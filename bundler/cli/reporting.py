@@ -10,7 +10,7 @@ from bundler import wiring
 from bundler.cli.console import say
 from bundler.cli.judging import RECORD
 from bundler.domain.record import Record
-from bundler.errors import FormatError, StateError, TrustError, disk_errors
+from bundler.errors import FileAccessError, FormatError, StateError, TrustError, disk_errors
 
 if TYPE_CHECKING:
     from bundler.deploy.root import Root
@@ -81,7 +81,7 @@ def _newest(place: Root, pattern: str, kind: type[R]) -> Iterator[R]:
     for path in sorted(place.acceptance.glob(pattern), reverse=True):
         try:
             yield _read(kind, path)
-        except (FormatError, StateError) as cause:
+        except (FormatError, StateError, FileAccessError) as cause:
             say(f"left out: {cause}", "yellow")
 
 
@@ -107,15 +107,21 @@ def write_reports(
 
 
 def _signed(place: Root, path: Path, data: bytes, signer: Signer | None) -> list[Path]:
+    from bundler.format.atomic import remove
+
     signature = signature_of(path)
     if signer is not None:
         place.write(signature, signer.sign(data))
         return [signature]
     # A signature of another report beside this one would look like a forgery.
     with disk_errors("writing", signature):
-        if signature.is_file() and not (path.is_file() and path.read_bytes() == data):
-            signature.unlink()
+        if signature.is_file() and not _holds(path, data):
+            remove(signature, "it signs another report")
     return []
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
 
 
 def signature_of(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,7 +112,7 @@ def current_release(root: Root) -> tuple[Path, ReleaseRecord]:
     Raises:
         StateError: none is installed.
     """
-    folder = root.current.resolve()
+    folder = Path(os.path.realpath(root.current))  # also of a link to itself
     record = read_release(folder) if root.current.is_symlink() else None
     if record is None:
         raise StateError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
@@ -27,6 +28,8 @@ from bundler.review.subject import ANTIVIRUS, VULNERABILITIES, Subject
 from bundler.review.tables import components_csv, form_csv, form_xlsx
 
 Language = Literal["ko", "en", "both"]
+# Beside a pack while it is written: the new one, and the one before.
+_ENDS = ("partial", "old")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 _KIND = Words("반입 보안성 검토 자료", "Security review of a transfer bundle")
 
@@ -69,19 +72,43 @@ def write_pack(files: dict[str, bytes], out: Path, signer: Signer | None) -> Non
         for name, data in everything.items():
             instead("write", out / name, len(data))
         return
-    work = out.with_name(f"{out.name}.{os.getpid()}.partial")
+    place = Path(os.path.realpath(out))  # `.` has no name, and a link is followed
+    work, old = (place.with_name(f"{place.name}.{os.getpid()}.{end}") for end in _ENDS)
     try:
+        with disk_errors("writing", place):
+            _clear(place)
         with disk_errors("writing", work):
             for name, data in everything.items():
                 path = work / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
-        with disk_errors("renaming", out):
-            if out.exists():
-                shutil.rmtree(out)
-            work.rename(out)
+        with disk_errors("renaming", place):
+            # Removed when the new one is there: half a pack in its place would be taken for none.
+            if place.exists():
+                place.rename(old)
+            try:
+                work.rename(place)
+            except OSError:
+                if old.exists():
+                    old.rename(place)
+                raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
+        if place.exists():
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _clear(place: Path) -> None:
+    """Remove what writers of this pack that were killed have left; a living one may still be at its own."""
+    for end in _ENDS:
+        for left in place.parent.glob(f"{glob.escape(place.name)}.*.{end}"):
+            number = left.name.removeprefix(f"{place.name}.").removesuffix(f".{end}")
+            if not number.isdecimal() or Path(f"/proc/{number}").exists():
+                continue
+            if end == "old" and not place.exists():  # killed between the two renames
+                left.rename(place)
+            else:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def document_of(subject: Subject, fields: tuple[Field, ...]) -> Document:

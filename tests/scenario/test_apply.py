@@ -249,3 +249,22 @@ def test_in_any_order_nothing_breaks_what_serves(here: Site, seed: int) -> None:
     here.do("stop")
     here.do("start", "--quiet")
     assert here.json("status")["services"][0]["release"] == uses(here)["current"]
+
+
+def test_the_runs_may_lie_on_another_disk_and_a_strange_name_is_refused(
+    here: Site, tmp_path: Path
+) -> None:
+    record = of_release(here, "env.TOY_TOKEN_S", "0.04", "0.004")
+    held = here.root / "acceptance"
+    held.rename(tmp_path / "large-disk")
+    held.symlink_to(tmp_path / "large-disk")
+    strange = record.parent.with_name("a\nb")
+    record.parent.rename(strange)
+    said = here.do("accept", "--ab-record", str(strange / "ab.json"), "--apply", code=17)
+    assert "a\\nb/ab.json': a name with control characters" in said
+    strange.rename(record.parent)
+    (held / "loop").symlink_to("loop")
+    assert "loop" in here.do("accept", "--ab-record", str(held / "loop"), code=20)
+    name = here.json("accept", "--ab-record", str(record), "--apply")["applied"]["release"]
+    made = json.loads((here.root / "releases" / name / "variant.json").read_text())
+    assert made["steps"][0]["record"] == str(record.relative_to(here.root))

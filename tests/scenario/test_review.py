@@ -185,6 +185,17 @@ def test_it_wants_a_signature_and_sound_bytes(
     assert answer(capsys, "review", planted.out, "--key", planted.public, "--out", place)[0] == 17
 
 
+def test_a_pack_is_made_again_from_inside_its_own_folder(
+    planted: PlantedBundle, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    words = ("review", planted.out, "--key", planted.public, "--out")
+    assert answer(capsys, *words, tmp_path / "pack")[0] == 0
+    monkeypatch.chdir(tmp_path / "pack")
+    assert answer(capsys, *words, ".")[0] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["pack"]
+    assert (tmp_path / "pack" / "review.html").is_file()
+
+
 def test_copy_carries_the_pack(
     planted: PlantedBundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,7 +68,10 @@ async def exchange(
             what `sink` raises.
     """
     if inbox is None:
-        inbox = Inbox()
+        try:
+            inbox = Inbox()
+        except OSError as cause:
+            raise failure(f"cannot connect: {_strerror(cause)}") from cause
         try:
             return await exchange(
                 url, method, path, key=key, timeout_s=timeout_s, most=most, body=body, sink=sink,
@@ -78,15 +81,19 @@ async def exchange(
             inbox.close()
     loop = asyncio.get_running_loop()
     reader = _Reader(sink, most, loop.create_future())
-    place = urlsplit(url)
+    try:
+        place = urlsplit(url)
+        port = place.port or 80
+    except ValueError as cause:
+        raise failure(f"cannot connect to {url}: {cause}") from cause
     late = EngineError(f"no whole answer within {timeout_s:g} s")
     ends = loop.time() + timeout_s
     try:
-        connection = await asyncio.wait_for(
-            _connected(place.hostname or "", place.port or 80), timeout_s
-        )
+        connection = await asyncio.wait_for(_connected(place.hostname or "", port), timeout_s)
     except asyncio.TimeoutError as cause:
         raise late from cause
+    except UnicodeError as cause:  # what no name of a host can be
+        raise failure(f"cannot connect: {cause}") from cause
     timer = loop.call_at(ends, reader.end, late)
     sending: asyncio.Task[None] | None = None
     try:
@@ -110,7 +117,11 @@ async def _connected(host: str, port: int) -> socket.socket:
     loop = asyncio.get_running_loop()
     refused: OSError | None = None
     for family in (socket.AF_INET6,) if ":" in host else (socket.AF_INET, socket.AF_INET6):
-        connection = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            connection = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as cause:  # no file is left to open, or the kernel has no IPv6
+            refused = refused or cause
+            continue
         try:
             connection.setblocking(False)
             await loop.sock_connect(connection, (host, port))
@@ -153,6 +164,8 @@ def _head(method: str, path: str, host: str, key: str, body: bytes) -> bytes:
 
 def _strerror(error: OSError) -> str:
     """The system's words: asyncio puts address and port into its own, which differ between services."""
+    if isinstance(error, socket.gaierror):  # its numbers are not the system's
+        return error.strerror or str(error)
     return os.strerror(error.errno) if error.errno else str(error)
 
 
@@ -213,20 +226,21 @@ class _Reader:
 
     def _head(self, data: bytes) -> bytes:
         """Read the head when it is whole; gives the bytes after it."""
-        head, mark, rest = data.partition(b"\r\n\r\n")
-        if len(head) > _MOST_HEAD:
-            raise failure("the server's HTTP head is endless")
-        if not mark:
-            self._rest = data
-            return b""
+        status, rest, lines = 100, data, list[bytes]()
+        while status // 100 == 1:  # 100 Continue: the answer itself follows
+            data = rest
+            head, mark, rest = data.partition(b"\r\n\r\n")
+            if len(head) > _MOST_HEAD:
+                raise failure("the server's HTTP head is endless")
+            if not mark:
+                self._rest = data
+                return b""
+            first, *lines = head.split(b"\r\n")
+            found = _STATUS.match(first)
+            if not found:
+                raise failure(f"no HTTP from the server: {first[:80].decode(errors='replace')}")
+            status = int(found[1])
         self._rest = b""
-        first, *lines = head.split(b"\r\n")
-        found = _STATUS.match(first)
-        if not found:
-            raise failure(f"no HTTP from the server: {first[:80].decode(errors='replace')}")
-        status = int(found[1])
-        if status // 100 == 1:  # 100 Continue: the answer itself follows
-            return self._head(rest)
         fields = {
             name.strip().lower(): value.strip().lower()
             for name, _, value in (line.partition(b":") for line in lines)

@@ -176,7 +176,7 @@ def known(record: AcceptanceRecord) -> str:
 
 def _known(one: Comparison) -> str:
     ko, style = _OUTCOMES[one.outcome]
-    kind = both(_KINDS.get(one.kind, one.kind), escape(one.kind))
+    kind = both(escape(_KINDS.get(one.kind, one.kind)), escape(one.kind))
     return (
         f"<tr><td>{escape(one.service)}</td><td>{one.concurrency}</td>"
         f"<td><code class=metric>{escape(one.metric)}</code></td><td>{number(one.measured)}</td>"

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import resource
+import socket
+from typing import Any
 
 import pytest
 
@@ -46,6 +50,66 @@ def test_a_100_continue_comes_before_the_answer(scripts: list[Script]) -> None:
         Script(b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD, event({"content": "a"}), 0.01, END)
     )
     assert texts(stream(scripts[0].url)) == ["a"]
+
+
+def test_as_many_of_them_as_a_server_likes_may_come(scripts: list[Script]) -> None:
+    scripts.append(
+        Script(b"HTTP/1.1 100 Continue\r\n\r\n" * 2500 + HEAD, event({"content": "a"}), 0.01, END)
+    )
+    assert texts(stream(scripts[0].url)) == ["a"]
+
+
+def test_a_host_whose_kernel_has_no_ipv6_is_not_running_rather_than_broken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = socket.socket
+
+    def without_ipv6(family: int = -1, *of: int, **more: Any) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        return made(family, *of, **more)
+
+    with made() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unheard.getsockname()[1]}"
+        monkeypatch.setattr("bundler.adapters.chat_openai.exchange.socket.socket", without_ipv6)
+        assert not OpenAIChat().healthy(url, "/health")
+        with pytest.raises(EngineError, match=r"^cannot connect: Connection refused$"):
+            stream(url)
+
+
+def test_a_name_that_nobody_knows_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EngineError, match=r"^cannot connect: "):
+        stream(f"http://{'x' * 70}.invalid:1")  # no label is as long
+
+    def unknown(*of: object, **more: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(EngineError, match=r"^cannot connect: Name or service not known$"):
+        stream("http://no-such-host.invalid:1")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://127.0.0.1:-1", "http://[::1"])
+def test_an_address_that_is_none_is_an_error_of_the_engine(url: str) -> None:
+    assert not OpenAIChat().healthy(url, "/health")
+    with pytest.raises(EngineError, match=r"^cannot connect to http"):
+        stream(url)
+
+
+def test_a_process_that_may_open_no_more_files_gets_an_error_of_the_engine() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def run() -> None:
+        async with OpenAIChat().session("http://127.0.0.1:1") as session:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+            try:
+                await session.listen(REQUEST, lambda delta: None)
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    with pytest.raises(EngineError, match=r"^cannot connect: Too many open files$"):
+        asyncio.run(run())
 
 
 @pytest.mark.parametrize(

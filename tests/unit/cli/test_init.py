@@ -47,6 +47,16 @@ def test_never_writes_over_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert load_spec(path).engine.name == "vllm"
 
 
+@pytest.mark.parametrize("place", [".", "/", "sub"])
+def test_a_folder_is_no_name_of_a_file(
+    tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sub").mkdir()
+    assert run(["init", place, *ARGS, "--force"]) == 17
+    assert f"error: {place}: is a folder\nhint: Name the file" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["sub"]
+
+
 def test_dry_run_prints_the_spec_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,8 +62,9 @@ def test_searches_and_comparisons_of_the_same_bundle_are_in_the_page(
     broken = root / "acceptance" / "2026-01-04T000000Z-find-max"
     broken.mkdir()
     (broken / FILE).write_text("{")
+    (root / "acceptance" / "2026-01-05T000000Z-ab" / AB_RECORD).mkdir(parents=True)
     assert run(["report", "--root", str(root)]) == 0
-    assert "left out:" in capsys.readouterr().out
+    assert capsys.readouterr().out.count("left out:") == 2
     page = (root / "acceptance" / "2026-01-01T000000Z" / "report.html").read_text("utf-8")
     assert "passes up to 22 in flight" in page
     assert "kernel=triton" in page
@@ -117,8 +118,20 @@ def test_a_report_of_another_run_does_not_keep_the_signature(
         acceptance(levels=(1, 10), slow=2).model_copy(update={"began": "later"}),
         "2026-02-01T000000Z",
     )
+    kept = (out / "report.json.sig").read_bytes()
+    told = report(capsys, "--root", root, "--out", out, "--dry-run")
+    assert ("remove", str(out / "report.json.sig")) in [(one["act"], one["what"]) for one in told["changes"]]  # fmt: skip
+    assert (out / "report.json.sig").read_bytes() == kept
     report(capsys, "--root", root, "--out", out)
     assert not (out / "report.json.sig").exists()
+
+
+@pytest.mark.parametrize("last", [b"\xff\xfe", b"x" * 5000, b"a\0b", b"../..", b""])
+def test_what_the_last_run_is_called_may_be_damaged(
+    root: Path, last: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "acceptance" / "last").write_bytes(last)
+    assert report(capsys, "--root", root)["files"]
 
 
 def later(root: Path, **changes: Any) -> None:
@@ -174,3 +187,34 @@ def test_a_run_is_not_compared_with_itself_or_with_nothing(
     for other in ("2026-01-01T000000Z", "nowhere"):
         assert run(["report", "--root", str(root), "--compare", other]) == 17
     assert "no such run" in capsys.readouterr().err
+
+
+def test_a_level_of_no_users_is_no_figure(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed = json.loads((root / "acceptance" / "2026-01-01T000000Z" / "record.json").read_text())
+    changed["began"] = "2025-01-01T00:00:00Z"
+    changed["levels"][0]["concurrency"] = 0
+    (tmp_path / "changed.json").write_text(json.dumps(changed))
+    said = report(capsys, "--root", root, "--compare", tmp_path / "changed.json", code=9)
+    assert "the run of 2025-01-01T00:00:00Z: output_tokens_per_s" in said["error"]
+    assert "at 0 users is no figure" in said["error"]
+
+
+def test_no_word_of_a_record_is_markup_in_the_page(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = root / "acceptance" / "2026-01-01T000000Z"
+    record = json.loads((folder / "record.json").read_text())
+    record["comparisons"][0]["kind"] = "<script>x"
+    (folder / "record.json").write_text(json.dumps(record))
+    report(capsys, "--root", root)
+    assert "<script>x" not in (folder / "report.html").read_text("utf-8")
+
+
+def test_a_release_in_use_that_is_a_link_to_itself_is_none(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "current").symlink_to("current")
+    said = report(capsys, "--root", root, "--questions", code=17)
+    assert "no release is installed" in said["error"]
