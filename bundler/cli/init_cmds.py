@@ -125,7 +125,8 @@ def init(
     path = out or Path(f"{spec.name}.yaml")
     files = _files(path, spec_text(given), force=force)
     if not dry_run:
-        for file, text in files.items():
+        # The spec last: once it is there, the same command refuses to go on.
+        for file, text in reversed(files.items()):
             _write(file, text)
     if json:
         show_json({"spec": str(path), "name": spec.name, "written": [str(f) for f in files] if not dry_run

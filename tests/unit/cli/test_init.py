@@ -57,6 +57,12 @@ def test_a_folder_is_no_name_of_a_file(
     assert [path.name for path in tmp_path.iterdir()] == ["sub"]
 
 
+def test_without_room_for_the_schema_there_is_no_spec_either(tmp_path: Path) -> None:
+    (tmp_path / "airbundle.schema.json").mkdir()
+    assert run(["init", "mine.yaml", *ARGS, "--force"]) == 20
+    assert not (tmp_path / "mine.yaml").exists()
+
+
 def test_dry_run_prints_the_spec_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
