@@ -27,6 +27,10 @@ SILENT = (
     "review/korean", "review/licencenames", "review/licencetexts", "review/checksections", "review/sections",
     "review/form", "review/page", "review/flawsection", "review/templates", "review/tables", "review/document",
     "review/markdown", "review/sbom_", "review/style", "build/readme", "accept/prompts",
+    "review/redlinepage", "review/redlinewords", "review/malwaresection", "review/filechecks",
+    "review/handbook/site", "review/handbook/style", "cli/manpage", "cli/examples",
+    # Answers to an owner's questions are made in both languages.
+    "deploy/answers", "deploy/evidence", "deploy/sentences",
     "accept/correctness/texts", "accept/correctness/tasks",
 )  # fmt: skip
 # Calls whose words go nowhere a person looks.
@@ -260,7 +264,7 @@ LIBRARY = {
     "Input should be greater than or equal to {0}", "Input should be less than or equal to {0}", "Input should be greater than {0}", "Input should be less than {0}", "Input should be a valid integer", "Input should be a valid integer, unable to parse string as an integer", "Input should be a valid number", "Input should be a valid number, unable to parse string as a number", "Input should be a valid string", "Input should be a valid boolean", "Input should be a valid boolean, unable to interpret input", "Input should be a valid dictionary", "Input should be a valid list", "Input should be a valid tuple", "Input should be a valid dictionary or instance of {0}", "Input should be {0} or {1}", "Input should be {0}", "Field required", "Extra inputs are not permitted", "String should match pattern {0}", "String should have at least {0} character", "String should have at least {0} characters", "String should have at most {0} characters", "Value error, {0}",
     # `(given: ...)` of build/specfile.py, after any of these.
     "{0} and {1} more", "{0}: line {1} not YAML: {2}", "line {0} not YAML: {1}", "line {0}: unknown key {1}; did you mean {2}? (allowed: {3})", "{0}: line {1}: unknown key {2}; did you mean {3}? (allowed: {4})", "Tuple should have at least {0} item after validation, not {1}", "List should have at least {0} item after validation, not {1}", "reading {0}: {1}", "writing {0}: {1}", "creating {0}: {1}", "opening {0}: {1}", "removing {0}: {1}", "renaming {0}: {1}", "switching {0}: {1}", "unpacking to {0}: {1}",
-"{0}, or choose --attention-backend {1}.",     "(given: {0})", "{0}, concurrency {1}",
+"{0}, or choose --attention-backend {1}.", "running: none", "█ weights {0}", "# weights {0}", "{0} full layers", "{0} sliding layers", "({0} K + {1} V elements)", "{0} mla layers x ({1} + {2} elements) of {3}", "requires nothing", "extra {0}", "import {0}", "release {0}", "{0}: {1} files, {2}", "(given: {0})", "{0}, concurrency {1}",
     "No such file or directory", "Permission denied", "No space left on device", "Read-only file system",
     "Is a directory", "Not a directory", "Input/output error", "Disk quota exceeded", "File exists",
     "File too large", "Connection refused", "Operation not permitted", "Directory not empty",
@@ -275,6 +279,12 @@ WORDS = {
     "description", "created", "target", "tool", "base", "signature", "needs", "waived", "present", "absent",
     "error", "warning", "note", "weights", "added", "removed", "changed", "attention", "linear", "graphs",
     "model", "wheel", "lock", "requirements", "spec",
+    # Rows and columns of `doctor`, `review --against` and `--dry-run`.
+    "packages", "cache", "index", "imports", "policy", "text", "root", "garbage", "upgrade", "releases", "services",
+    "whole", "there", "none", "not readable", "half installed",
+    "write", "replace", "append to", "remove", "point", "make", "start", "stop",
+    "trust", "component", "file", "execution", "vulnerability", "setting", "record",
+    "answered", "partly", "open", "works", "running", "waiting",
 }  # fmt: skip
 
 

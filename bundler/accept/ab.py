@@ -201,7 +201,7 @@ def why_not(record: ABRecord) -> tuple[str, Verdict | None]:
         ]
         if bad:
             of = f"{bad[0].arm}, pair {bad[0].pair}"
-            return f"{verdict.value} in {len(bad)} of {len(record.runs)} runs ({of})", verdict
+            return f"{verdict.value} in {len(bad)} of {len(record.runs)} runs, first {of}", verdict
     return "", None
 
 

@@ -52,8 +52,8 @@ def vllm(model: ModelFacts, run: Run, version: str) -> tuple[Term, ...]:
         name="activations (estimate)",
         bytes=layer + experts + logits,
         how=f"batch of {run.batch} tokens x {hidden} x 2 bytes x {widths}"
-        + (f" + {experts} bytes for inputs of experts" if experts else "")
-        + f" + {run.requests} sequences x {vocabulary} logits x 6 bytes",
+        f" + {run.requests} sequences x {vocabulary} logits x 6 bytes"
+        + (f" + {experts} bytes for inputs of experts" if experts else ""),
     )
     terms = [
         activations,

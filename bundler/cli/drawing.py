@@ -26,8 +26,11 @@ from bundler.cli.streams import ERR, OUT
 from bundler.ports import Task
 
 _OUR_WORDS = frozenset(
-    ("what", "state", "import", "release", "use", "kind", "change", "outcome", "signed by", "found")
-)
+    (
+        "what", "state", "import", "release", "use", "kind", "change", "outcome", "signed by", "found",
+        "area", "would",
+    )
+)  # fmt: skip
 
 
 class Drawn(Console):

@@ -148,8 +148,7 @@ def _refuse_missing(needed: dict[str, str | None]) -> None:
     missing = [flag for flag, value in needed.items() if not value]
     if missing:
         raise SpecError(
-            f"init: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing,"
-            " and without a terminal nobody can be asked",
+            f"init: without a terminal nobody can be asked, and no value was given for {', '.join(missing)}",
             hint='For example: airbundle init --model owner/name --gpu "NVIDIA H200"',
         )
 

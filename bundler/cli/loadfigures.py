@@ -11,6 +11,8 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from bundler.cli.streams import ERR
+
 if TYPE_CHECKING:
     from bundler.domain.facts import RequestSample
     from bundler.domain.telemetry import EngineObservation
@@ -75,7 +77,7 @@ class LoadFigures:
         """The line of now; empty while no request has ended and no engine was seen."""
         with self._lock:
             parts = [*self._requests(), *self._server()]
-            return f"{self._phase}: {', '.join(parts)}" if parts else ""
+            return f"{ERR.word(self._phase)}: {', '.join(parts)}" if parts else ""
 
     def _requests(self) -> list[str]:
         parts = []
@@ -85,9 +87,9 @@ class LoadFigures:
             parts.append(f"TTFT p50/p95 {_ms(p50)}/{_ms(p95)} ms")
         rate = self._engine_rate if self._engine_rate is not None else self._rate()
         if rate is not None:
-            parts.append(f"{rate:,.0f} tok/s now")
+            parts.append(ERR.spoken(f"{rate:,.0f} tok/s now"))
         if self._failed:
-            parts.append(f"{self._failed} failed")
+            parts.append(_counted(f"{self._failed}", "failed"))
         return parts
 
     def _rate(self) -> float | None:
@@ -101,12 +103,17 @@ class LoadFigures:
             return []
         parts = []
         if self._engine.running is not None:
-            parts.append(f"{self._engine.running:.0f} running")
+            parts.append(_counted(f"{self._engine.running:.0f}", "running"))
         if self._engine.waiting is not None:
-            parts.append(f"{self._engine.waiting:.0f} waiting")
+            parts.append(_counted(f"{self._engine.waiting:.0f}", "waiting"))
         if self._engine.kv_usage is not None:
             parts.append(f"KV {self._engine.kv_usage * 100:.0f} %")
-        return [f"engine: {', '.join(parts)}"] if parts else []
+        return [f"{ERR.word('engine')}: {', '.join(parts)}"] if parts else []
+
+
+def _counted(number: str, state: str) -> str:
+    """A number and what it counts, in the order of the reader's language."""
+    return f"{ERR.word(state)} {number}" if ERR.korean else f"{number} {state}"
 
 
 def _ms(value: float) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bundler.cli.console import say, table
+from bundler.cli.console import quote, say, table
 from bundler.cli.memory_bars import bars
 from bundler.cli.streams import OUT, unicode_out
 from bundler.domain.findings import Finding, Kind, Level
-from bundler.domain.fit import Fit
+from bundler.domain.fit import Fit, Term
 from bundler.domain.lock import Lock
 from bundler.domain.needs import HostNeeds, needs_lines
 from bundler.domain.proof import Answer, Proof
@@ -63,16 +63,26 @@ def _show_fit(fit: Fit) -> None:
         say(line)
     for term in (*fit.terms, fit.per_token, fit.per_request):
         if term.bytes:
-            say(f"  {term.name:<22} {human(term.bytes):>10}  {term.how}")
+            quote(_term(term, term.how))
     for term in fit.host_terms:
-        say(f"  {term.name:<22} {human(term.bytes):>10}  in the host's RAM: {term.how}")
+        quote(_term(term, f"in the host's RAM: {term.how}"))
     if fit.kv_bytes > 0:
-        more = "".join(f", {count} of {length:,}" for length, count in fit.at.items())
+        more = "".join(
+            OUT.spoken(f", {count} of {length:,} tokens") for length, count in fit.at.items()
+        )
         say(
             f"  longest request {fit.max_context:,} tokens; at once: {fit.requests} of {fit.context:,} tokens{more}"
         )
     for reason in fit.unknown:
         say(f"  {reason}", "dim")
+
+
+def _term(term: Term, how: str) -> str:
+    """Name, size and calculation, each in the reader's language: a line of columns is no sentence."""
+    from bundler.cli.korean import cells
+
+    name = OUT.word(term.name)
+    return f"  {name}{' ' * (22 - cells(name))} {human(term.bytes):>10}  {OUT.spoken(how)}"
 
 
 def _show_needs(needs: HostNeeds) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bundler import wiring
 from bundler.cli.console import say, show_json
-from bundler.domain.questions import Answers
+from bundler.cli.streams import OUT
+from bundler.domain.questions import Answers, Told
 
 if TYPE_CHECKING:
     from bundler.deploy.root import Root
@@ -64,18 +65,23 @@ def _as_json(told: Answers) -> dict[str, Any]:
 
 def _show(told: Answers) -> None:
     for number, answer in enumerate(told.answers, 1):
-        say(
-            f"{number}. {answer.question.en} {answer.question.ko}: {answer.state}",
-            _STATE[answer.state],
-        )
+        # Both languages: who asks may not be who runs the command.
+        both = f"{answer.question.en} {answer.question.ko}"
+        asked = answer.question.ko if OUT.korean else both
+        say(f"{number}. {asked}: {OUT.word(answer.state)}", _STATE[answer.state])
         for one in answer.statements:
-            say(f"   {one.said.en}")
+            say(f"   {_spoken(one.said)}")
             say(f"     {one.source.record}, {one.source.at}, SHA-256 {one.source.sha256}", "dim")
         for gap in answer.lacking:
-            say(f"   missing: {gap.why.en}", "yellow")
+            say(f"   missing: {_spoken(gap.why)}", "yellow")
             say(f"     {gap.command}")
     for unread in told.unread:
-        say(f"warning: {unread.en}", "yellow")
+        say(f"warning: {_spoken(unread)}", "yellow")
+
+
+def _spoken(text: Told) -> str:
+    """In the reader's language: the records' sentences are made in both."""
+    return text.ko if OUT.korean else text.en
 
 
 def _markdown(told: Answers) -> Iterator[str]:

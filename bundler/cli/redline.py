@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bundler import wiring
 from bundler.cli.console import say, show_json, table
+from bundler.cli.streams import OUT
 from bundler.errors import MissingVolumeError
 from bundler.format import layout
 from bundler.format.reviewpack import FOLDER, check_pack
@@ -124,7 +125,7 @@ def show_redline(found: Redline, place: Path, *, json: bool) -> None:
     if len(found.changes) > _SHOWN:
         say(f"and {len(found.changes) - _SHOWN} more in {place}/redline.html")
     for one in found.uncompared:
-        say(f"not compared: {one.area}: {one.why}", "yellow")
+        say(f"not compared: {OUT.word(one.area)}: {one.why}", "yellow")
     counts = Counter(one.area for one in found.changes)
-    said = ", ".join(f"{count} {area}" for area, count in counts.items()) or "no change"
+    said = ", ".join(f"{OUT.word(area)}: {n}" for area, n in counts.items()) or "no change"
     say(f"{place}: {said}", "bold")

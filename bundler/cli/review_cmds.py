@@ -334,8 +334,10 @@ def _show_scan(scan: AntivirusResult) -> None:
         say(f"antivirus: {len(scan.uncovered)} files of the bundle are not covered", "yellow")
         for one in scan.uncovered[:_SHOWN]:
             say(f"  {one.path}: {one.why}")
-    patterns = f"{scan.pattern_version or 'not stated'} of {scan.pattern_date or 'no stated date'}"
-    say(f"{scan.engine} {scan.engine_version}, patterns {patterns}: {len(scan.hits)} found")
+    version, dated = scan.pattern_version or "not stated", scan.pattern_date or "no stated date"
+    say(
+        f"{scan.engine} {scan.engine_version}, patterns {version} of {dated}: {len(scan.hits)} found"
+    )
 
 
 def register(app: typer.Typer) -> None:

@@ -158,7 +158,7 @@ class Launcher:
 
     def stop(self, state: ServiceState) -> None:
         """End gently, then firmly, then make sure that nothing of the session is left."""
-        if instead("stop", state.service, why=f"process {state.pid}, of {state.bundle_id}"):
+        if instead("stop", state.service, why=f"process {state.pid}, release {state.bundle_id}"):
             return
         for kill in (False, True):
             members = self._members(state)
@@ -211,7 +211,9 @@ class Launcher:
                 planned(self.root, folder, record, service, engine) if made else LaunchPlan(argv=())
             )
             command = f": {shlex.join(plan.argv)}" if made else ""
-            instead("start", service.name, why=f"of {record.bundle_id} at {service.url}{command}")
+            instead(
+                "start", service.name, why=f"release {record.bundle_id}, {service.url}{command}"
+            )
             return self.state_of(Start(service, plan, {}, self.root.log(service.name)), record, 0)
         start = prepare(self.root, folder, record, service, engine)
         states: list[ServiceState] = []

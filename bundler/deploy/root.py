@@ -233,7 +233,9 @@ class Root:
                 raise StateError(f"{bundle_id}: fits several bundles: {names}")
         if not folders:
             raise StateError(
-                f"{self.path}: {bundle_id or 'no bundle'} is not imported here",
+                f"{self.path}: {bundle_id} is not imported here"
+                if bundle_id
+                else f"{self.path}: no bundle is imported here",
                 hint="Import it first: airbundle import DIR --root ROOT --key KEY.pem",
             )
         return folders[-1]

@@ -291,6 +291,7 @@ def gapped(
     return bundle
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("needs", "words"),
     [
@@ -438,6 +439,7 @@ def test_an_import_killed_between_the_last_part_and_the_name_is_finished(
     here.do("install", "--quiet")
 
 
+@pytest.mark.slow
 def test_a_list_of_parts_does_not_outlive_its_file(
     site: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -461,6 +463,7 @@ def test_a_list_of_parts_does_not_outlive_its_file(
     here.do("install", "--quiet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["import", "install", "start"])
 def test_a_second_command_on_the_same_root_is_refused(site: Any, command: str) -> None:
     here = site()

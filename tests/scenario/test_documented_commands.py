@@ -34,19 +34,20 @@ SKIPPED = {
     r"install-completion|^eval ": "changes this shell: tests/scenario/test_completion.py",
     r"^airbundle init( |$)(?!--model)": "asks, or names a model of the Hub: tests/unit/cli/test_init.py",
     r"^airbundle doctor$": "asks the index and the Hub",
+    r"--compare old/report.json": "a run of another machine: tests/unit/cli/test_report.py",
     r"^clamscan": "an antivirus that is not on every host: tests/scenario/test_review.py",
     r"--antivirus clamav.log": "needs that log",
     r"^sh scripts/(demo|check)": "is the gate itself, and the journeys that it runs",
     r"^airbundle (plan|lock|build) (manifests/|spec|next|SPEC)": HUB,
     r"airbundle-bootstrap.py install": "makes an environment of every wheel: tests/scenario/test_bootstrap.py",
     r"accept --find-max": "searches for minutes: tests/scenario/test_find_max.py",
-    r"accept --ab (env|kernel|services)": "starts engines eight times: tests/scenario/test_ab.py",
+    r"accept --ab (env|kernel|services|release)": "starts engines eight times: tests/scenario/test_ab.py",
     r"^(sudo|scp|kubectl|vi|ansible-playbook|sh large/)|&& ansible-playbook": HOST,
     r"^(HF_ENDPOINT=\S+ hf|pip|curl)": "a client on another host: tests/scenario/test_serve.py",
     r"airbundle serve": "serves until it is ended: tests/scenario/test_serve.py",
     r"export --format (multinode|k8s|ansible|ray)": "of services over several hosts: test_multinode, test_k8s, test_ansible",
     r"^cd rollout": HOST,
-    r"airbundle review DIR .*--osv": "needs a data base of advisories: tests/unit/review/test_vulnerabilities.py",
+    r"airbundle review (DIR|next) .*--osv": "needs a data base of advisories: tests/unit/review/test_vulnerabilities.py",
     r"airbundle review delta": "needs a delta: tests/scenario/test_review.py",
     r"airbundle repair bundle": "needs a bundle with parity: tests/scenario/test_parity.py",
     r"golden ": "needs log-probabilities: tests/scenario/test_golden.py",
@@ -57,7 +58,8 @@ SKIPPED = {
 # Exit codes other than 0 that a page means, or that this host gives.
 CODES = {
     r"airbundle preflight": (0, 10),
-    r"airbundle review bundle": (0, 10),
+    r"airbundle review (bundle|next)": (0, 10),
+    r"airbundle doctor": (0, 10),
     # The same page has handed the key over further up: what it signed comes in no more.
     r"trust.md: airbundle import /media": (8,),
 }
@@ -72,6 +74,7 @@ STEPS = {
     "rotate": "airbundle trust rotate --old supplier.key.pem --new later.pub.pem --out bundle",
     "policy": "airbundle trust use policy.yaml --root /srv/llm",
     "seal": "airbundle keygen --volumes --out site",
+    "stick": "airbundle copy bundle --key supplier.pub.pem --to /media/stick1",
     "review": "airbundle review bundle --key supplier.pub.pem --out review",
 }
 UP = ("import", "install")
@@ -83,11 +86,15 @@ BEFORE = {
     "docs/launch.md": UP,
     "docs/verdicts.md": UP,
     "docs/howto.md": UP,
+    "docs/first-hour.md": UP,
+    "docs/reports.md": (*UP, "start", "accept", "accept"),
 }
 BEFORE_LINE: dict[str, tuple[str, ...]] = {
     r"README.*airbundle upgrade": ("next",),
     r"trust.md.*trust use": ("import",),
     r"launch.md.*airbundle start": ("stop",),
+    r"first-hour.md.*airbundle upgrade": ("next",),
+    r"first-hour.md.*airbundle import": ("stick",),
 }
 
 

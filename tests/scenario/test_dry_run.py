@@ -92,6 +92,7 @@ class Place:
             "review": [bundle, *key, "--out", str(folder / "pack")],
             "export": ["--format", "systemd", "--out", str(folder / "units"), *root],
             "man": ["--out", str(folder / "man")],
+            "docs": ["--out", str(folder / "site")],
         }  # fmt: skip
         return [*command.split(), *table[command], "--dry-run"]
 

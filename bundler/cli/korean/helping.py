@@ -44,8 +44,10 @@ def in_korean(command: Any) -> Any:
 
 def _dress(command: Any) -> None:
     """Put Korean into a command, the heads of those below it, and Typer's own words."""
+    from rich.text import Text
     from typer import rich_utils
 
+    Text.rstrip_end = _rstrip_end  # type: ignore[method-assign,assignment]
     for constant, korean in _TYPER.items():
         if hasattr(rich_utils, constant):
             setattr(rich_utils, constant, korean)
@@ -60,10 +62,30 @@ def _dress(command: Any) -> None:
     command.get_usage = lambda ctx: _usage(usage(ctx))
     command.get_help_option = korean_option
     for param in command.params:
-        if getattr(param, "help", None):
-            param.help = translate(" ".join(param.help.split()))
+        _dress_param(param)
+    if command.epilog:
+        command.epilog = command.epilog.replace("Example:", "예:", 1)
     for one in (command, *getattr(command, "commands", {}).values()):
         _dress_head(one)
+
+
+def _dress_param(param: Any) -> None:
+    if getattr(param, "help", None):
+        param.help = translate(" ".join(param.help.split()))
+    if isinstance(getattr(param, "show_default", None), str):
+        param.show_default = translate(param.show_default)
+
+
+def _rstrip_end(text: Any, size: int) -> None:
+    """Remove white space beyond so many cells at the end of a `rich.text.Text`.
+
+    rich's own counts signs. Of a wrapped line of wide ones it leaves the space at the end, and a column then
+    cuts a syllable off to make room for an ellipsis.
+    """
+    spaces = len(text.plain) - len(text.plain.rstrip())
+    excess = min(spaces, text.cell_len - size)
+    if excess > 0:
+        text.right_crop(excess)
 
 
 def _dress_head(command: Any) -> None:

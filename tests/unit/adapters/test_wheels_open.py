@@ -308,6 +308,7 @@ def test_a_packing_that_no_wheel_has_is_refused(tmp_path: Path, packing: int) ->
         pass
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     changes=st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), min_size=1, max_size=4)

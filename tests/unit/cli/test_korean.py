@@ -195,6 +195,22 @@ def test_help_and_usage_errors_are_korean(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.usefixtures("_korean")
+def test_help_loses_no_syllable_where_a_line_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lines of wide signs are wrapped by cells: at every width each word is there in whole."""
+    for width in range(78, 86):
+        monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", width)
+        assert run(["init", "--help"]) == 0
+        said = capsys.readouterr().out
+        assert "…" not in said
+        flowing = re.sub(r"[\s│]+", " ", said)
+        assert "여러 번 지정할 수 있습니다." in flowing
+        assert "예: airbundle init" in flowing
+        assert "[기본값: (엔진별 기본값)]" in flowing
+
+
+@pytest.mark.usefixtures("_korean")
 def test_an_engines_words_are_quoted(capsys: pytest.CaptureFixture[str]) -> None:
     OUT.verbatim("nothing differs")
     OUT.line("nothing differs")

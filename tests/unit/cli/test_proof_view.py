@@ -79,3 +79,19 @@ def test_what_the_host_must_have(capsys: pytest.CaptureFixture[str]) -> None:
         "  gcc: Triton",
     ]
     assert shown(capsys, needs=needs.model_copy(update={"checked": False}))[-5].endswith("read)")
+
+
+def test_each_column_of_a_memory_term_is_korean_by_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AIRBUNDLE_LANG", "ko")
+    how = "2 full layers x 8 kv heads x (256 K + 256 V elements) of auto"
+    term = Term(name="KV cache per token", bytes=20480, how=how)
+    lines = shown(capsys, fits=(FIT.model_copy(update={"per_token": term}),))
+    assert "█ 가중치 60.0 GiB" in lines or "# 가중치 60.0 GiB" in lines
+    told = next(line for line in lines if "토큰당 KV cache" in line)
+    assert (
+        told.split("  ")[-1]
+        == "full attention 레이어 2개 x KV head 8개 x (원소 K 256 + V 256) x auto"
+    )
+    assert any("동시 처리: 131,072토큰 25건, 4,096토큰 600건" in line for line in lines)

@@ -156,6 +156,7 @@ def rows_of(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[s
     return code, {row["name"]: row["state"] for row in answer["rows"]}
 
 
+@pytest.mark.slow
 def test_a_root_in_every_state(
     session_bundle: SmallBundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,6 +189,7 @@ def test_a_root_in_every_state(
     assert rows_of(root, capsys)[1][name] == "fail"
 
 
+@pytest.mark.slow
 def test_while_another_command_works_it_looks_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -210,6 +212,7 @@ def test_the_probe_sees_this_very_process(tmp_path: Path) -> None:
     assert "pytest" not in installed
 
 
+@pytest.mark.slow
 def test_connected_with_servers_on_the_loopback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
