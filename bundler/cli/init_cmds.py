@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bundler.cli.console import say, show_json
+from bundler.cli.console import quote, say, show_json
 from bundler.cli.options import DryRunOption, JsonOption
 from bundler.cli.streams import ERR
 from bundler.domain.gpus import GPUS
@@ -133,7 +133,8 @@ def init(
                    else [], "would_write": list(map(str, files)), "text": files[path]})  # fmt: skip
         return
     if dry_run:
-        say(files[path].rstrip("\n"))
+        # A document, not a message: never translated.
+        quote(files[path].rstrip("\n"))
         ERR.line(f"would write {', '.join(map(str, files))}; nothing was written (--dry-run)")
         return
     say(f"{path}: written", "bold green")
